@@ -1,0 +1,1 @@
+"""What is optimised: variables, distributions, direction, objective. Frozen, and written as JSON."""

@@ -1,0 +1,251 @@
+"""One variable on the unit cube: its columns, and the way there and back.
+
+u      (m, w)  unit coordinates of one variable; w = 0 for a constant, 1 for a number, k for one of k >= 3 labels
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from aloq.problem import checks
+from aloq.problem.checks import Array, Value
+from aloq.problem.errors import ProblemError, nearest
+from aloq.problem.variables import label_key
+
+# A value may miss its bounds by this part of the range, as 0.1 + 0.2 misses 0.3.
+SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class Linear:
+    """The scale v."""
+
+    def forward(self, v: Array) -> Array:
+        return v
+
+    def backward(self, g: Array) -> Array:
+        return g
+
+
+@dataclass(frozen=True)
+class Log:
+    """The scale log v."""
+
+    def forward(self, v: Array) -> Array:
+        return np.log(v)
+
+    def backward(self, g: Array) -> Array:
+        return np.exp(g)
+
+
+@dataclass(frozen=True)
+class Asinh:
+    """The scale asinh((v - center) / spread): linear in the bulk of a law, logarithmic in its tails."""
+
+    center: float
+    spread: float
+
+    def forward(self, v: Array) -> Array:
+        return np.arcsinh((v - self.center) / self.spread)
+
+    def backward(self, g: Array) -> Array:
+        return self.center + self.spread * np.sinh(g)
+
+
+Scale = Linear | Log | Asinh
+
+
+class Axis(ABC):
+    """One variable's part of the unit cube."""
+
+    name: str
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """How many columns the variable takes."""
+
+    @property
+    def warped(self) -> bool:
+        """Whether distances along the columns mean something that a warp could bend."""
+        return True
+
+    @abstractmethod
+    def encode(self, values: Sequence[Any] | Array) -> Array:
+        """Unit coordinates (m, w) of m values, or an error if one of them is none of this variable's."""
+
+    @abstractmethod
+    def decode(self, u: Array) -> Value:
+        """The value at, or nearest to, the unit coordinates u (w,)."""
+
+    @abstractmethod
+    def snap(self, u: Array) -> Array:
+        """The nearest coordinates that some value has, for each row of u (m, w)."""
+
+
+@dataclass(frozen=True)
+class RealAxis(Axis):
+    """A number in [low, high], linear in `scale`."""
+
+    name: str
+    low: float
+    high: float
+    scale: Scale = Linear()
+
+    @property
+    def width(self) -> int:
+        return 1
+
+    def encode(self, values: Sequence[Any] | Array) -> Array:
+        start, length = self._extent()
+        u = (self.scale.forward(np.clip(self._inside(values), self.low, self.high)) - start) / length
+        return np.asarray(np.clip(u, 0.0, 1.0)[:, None])
+
+    def decode(self, u: Array) -> float:
+        return float(self.values(u)[0])
+
+    def values(self, u: Array) -> Array:
+        """The numbers at unit coordinates of any shape; both bounds are met exactly."""
+        start, length = self._extent()
+        v = np.clip(self.scale.backward(start + u * length), self.low, self.high)
+        return np.where(u <= 0, self.low, np.where(u >= 1, self.high, v))
+
+    def snap(self, u: Array) -> Array:
+        return np.clip(u, 0.0, 1.0)
+
+    def _extent(self) -> tuple[float, float]:
+        start, end = self.scale.forward(np.array([self.low, self.high]))
+        return float(start), float(end - start)
+
+    def _inside(self, values: Sequence[Any] | Array) -> Array:
+        v = _numbers(self.name, values)
+        slack = SLACK * (self.high - self.low)
+        outside = (v < self.low - slack) | (v > self.high + slack)
+        if outside.any():
+            raise ProblemError(
+                f"{self.name!r} must lie in [{self.low!r}, {self.high!r}], but got {float(v[outside][0])!r}. "
+                "Bring it inside, or widen the problem's range."
+            )
+        return v
+
+
+@dataclass(frozen=True)
+class IntegerAxis(Axis):
+    """A whole number in low, ..., high."""
+
+    name: str
+    low: int
+    high: int
+
+    @property
+    def width(self) -> int:
+        return 1
+
+    def encode(self, values: Sequence[Any] | Array) -> Array:
+        found = [checks.whole(value, repr(self.name)) for value in values]
+        outside = [value for value in found if not self.low <= value <= self.high]
+        if outside:
+            raise ProblemError(f"{self.name!r} must lie in {self.low}, ..., {self.high}, but got {outside[0]}. Bring it inside.")
+        return np.array([(value - self.low) / (self.high - self.low) for value in found], dtype=np.float64)[:, None]
+
+    def decode(self, u: Array) -> int:
+        return self.low + round(float(np.clip(u[0], 0.0, 1.0)) * (self.high - self.low))
+
+    def snap(self, u: Array) -> Array:
+        steps = self.high - self.low
+        return np.asarray(np.rint(np.clip(u, 0.0, 1.0) * steps) / steps)
+
+
+@dataclass(frozen=True, eq=False)
+class ChoiceAxis(Axis):
+    """One of k labels: no column for k = 1, a 0/1 column for k = 2, else k columns of which one is 1."""
+
+    name: str
+    labels: tuple[Value, ...]
+
+    @property
+    def width(self) -> int:
+        return {1: 0, 2: 1}.get(len(self.labels), len(self.labels))
+
+    @property
+    def warped(self) -> bool:
+        return False
+
+    def encode(self, values: Sequence[Any] | Array) -> Array:
+        return np.asarray(self._corners()[[self._index(value) for value in values]])
+
+    def decode(self, u: Array) -> Value:
+        return self.labels[int(self._indices(u[None])[0])]
+
+    def snap(self, u: Array) -> Array:
+        return np.asarray(self._corners()[self._indices(u)])
+
+    def _corners(self) -> Array:
+        """The coordinates (k, w) of the labels."""
+        k = len(self.labels)
+        return np.eye(k) if k > 2 else np.arange(float(k))[:, None][:, : k - 1]
+
+    def _indices(self, u: Array) -> Any:
+        if self.width > 1:
+            return u.argmax(axis=1)
+        return (u > 0.5).sum(axis=1)
+
+    def _index(self, value: Any) -> int:
+        value = checks.plain(value)
+        for index, label in enumerate(self.labels):
+            if _alike(value, label):
+                return index
+        raise ProblemError(
+            f"{self.name!r} must be one of {list(self.labels)}, but got {value!r}."
+            f"{nearest(value, [label for label in self.labels if isinstance(label, str)])}"
+        )
+
+
+@dataclass(frozen=True)
+class ConstantAxis(Axis):
+    """A number that never varies: no column."""
+
+    name: str
+    value: int | float
+
+    @property
+    def width(self) -> int:
+        return 0
+
+    def encode(self, values: Sequence[Any] | Array) -> Array:
+        v = _numbers(self.name, values)
+        other = np.abs(v - self.value) > SLACK * abs(self.value)
+        if other.any():
+            raise ProblemError(
+                f"{self.name!r} is constant at {self.value!r} in this problem, but got {float(v[other][0])!r}. "
+                "Nothing can be learnt about other values; let it vary in a new problem."
+            )
+        return np.empty((len(v), 0))
+
+    def decode(self, u: Array) -> int | float:
+        return self.value
+
+    def snap(self, u: Array) -> Array:
+        return u
+
+
+def number_axis(name: str, values: Sequence[int | float] | Array) -> Axis:
+    """The axis of a number known by the values it takes."""
+    low, high = float(np.min(values)), float(np.max(values))
+    return RealAxis(name, low, high) if low < high else ConstantAxis(name, low)
+
+
+def _numbers(name: str, values: Sequence[Any] | Array) -> Array:
+    if isinstance(values, np.ndarray):  # comes from a checked table
+        return values
+    return np.array([checks.number(value, repr(name)) for value in values], dtype=np.float64)
+
+
+def _alike(value: Any, label: Value) -> bool:
+    # Arbitrary objects may define == as they like; only plain values can be labels.
+    return (value is None or isinstance(value, bool | int | float | str)) and label_key(value)[0] == label_key(label)[0] and value == label

@@ -1,0 +1,160 @@
+"""Between the user's dicts and the unit cube that everything else works in.
+
+d, e   columns of the policy and of the environment
+F      independent parts (factors) of the environment
+x      (m, d)  policies
+t      (m, e)  environments
+u      (m, F)  uniform numbers in [0, 1], one for each factor
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from aloq.problem.axes import Axis
+from aloq.problem.checks import Array, Value
+from aloq.problem.environment import Source, plain_environment, sources
+from aloq.problem.errors import ProblemError
+from aloq.problem.laws import Law, law_on
+from aloq.problem.spaces import Box, Space, check_names, encode_on
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """One independent part of the environment."""
+
+    names: tuple[str, ...]
+    columns: tuple[int, ...]  # its columns among the environment's e columns
+    nodes: Array  # (N, len(columns)) unit coordinates
+    weights: Array  # (N,) sum to 1, all > 0
+    finite: bool  # True: the nodes are the support itself; False: they stand for a law with a density, or for groups of many samples
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """A problem's variables as columns of the unit cube, and its p(environment) as nodes there."""
+
+    policy_dim: int  # d
+    environment_dim: int  # e
+    warped: tuple[bool, ...]  # (d + e,) False for the 0/1 columns of choices
+    factors: tuple[Factor, ...]  # F
+    candidates: Array | None = None  # (M, d) the policies of an archive
+    space: Space = field(default_factory=lambda: Box(()))
+    axes: tuple[Axis, ...] = ()  # of the environment's variables, in the order of its columns
+    laws: tuple[Law, ...] = ()  # one for each factor
+
+    def encode_policy(self, policy: Mapping[str, Any]) -> Array:
+        """The point (d,) of a policy; names and values must be the problem's."""
+        return self.space.encode(policy)
+
+    def decode_policy(self, x: ArrayLike) -> dict[str, Value]:
+        """The policy at, or nearest to, the point x (d,)."""
+        return self.space.decode(_row(x, self.policy_dim))
+
+    def snap_policies(self, x: ArrayLike) -> Array:
+        """The nearest points (m, d) that are policies."""
+        return self.space.snap(_rows(x, self.policy_dim))
+
+    def encode_environment(self, environment: Mapping[str, Any]) -> Array:
+        """The point (e,) of an environment; numbers may lie between the listed values, but not outside their range."""
+        return encode_on(self.axes, environment, "environment")
+
+    def decode_environment(self, t: ArrayLike) -> dict[str, Value]:
+        """The possible environment at, or nearest to, the point t (e,)."""
+        point = _row(t, self.environment_dim)
+        values: dict[str, Value] = {}
+        for factor, law in zip(self.factors, self.laws, strict=True):
+            values |= law.decode(point[list(factor.columns)])
+        return {axis.name: values[axis.name] for axis in self.axes}
+
+    def snap_environments(self, t: ArrayLike) -> Array:
+        """The nearest points (m, e) that are possible environments."""
+        points = _rows(t, self.environment_dim)
+        return self._assembled(len(points), lambda i, law: law.snap(points[:, list(self.factors[i].columns)]))
+
+    def draw_environments(self, u: ArrayLike) -> Array:
+        """Draws (m, e) from p(environment), by the inverse distribution function of each factor."""
+        levels = _levels(u, len(self.laws))
+        return self._assembled(len(levels), lambda i, law: law.draw(levels[:, i]))
+
+    def spread_environments(self, u: ArrayLike) -> Array:
+        """Possible environments (m, e) spread evenly, however unlikely: rare ones get their share."""
+        levels = _levels(u, len(self.laws))
+        return self._assembled(len(levels), lambda i, law: law.spread(levels[:, i]))
+
+    def reweighted(self, environment: Any) -> Encoding:
+        """The same variables and coordinates under another p(environment), independent or joint."""
+        found = sources(plain_environment(environment))
+        names = [name for source in found for name in source.names]
+        _check_distinct(names)
+        check_names(dict.fromkeys(names), [axis.name for axis in self.axes], "environment")
+        laws = tuple(law_on(source, [self._axis[name] for name in source.names]) for source in found)
+        return replace(self, laws=laws, factors=_factors(laws, self.axes))
+
+    @cached_property
+    def _axis(self) -> dict[str, Axis]:
+        return {axis.name: axis for axis in self.axes}
+
+    def _assembled(self, count: int, part: Callable[[int, Law], Array]) -> Array:
+        t = np.empty((count, self.environment_dim))
+        for i, law in enumerate(self.laws):
+            t[:, list(self.factors[i].columns)] = part(i, law)
+        return t
+
+
+def encoding_of(space: Space, parts: Sequence[Source]) -> Encoding:
+    """The encoding of a space of policies and the independent parts of an environment."""
+    axes = tuple(axis for source in parts for axis in source.axes)
+    laws = tuple(law_on(source, source.axes) for source in parts)
+    every = (*space.axes, *axes)
+    return Encoding(
+        policy_dim=sum(axis.width for axis in space.axes),
+        environment_dim=sum(axis.width for axis in axes),
+        warped=tuple(axis.warped for axis in every for _ in range(axis.width)),
+        factors=_factors(laws, axes),
+        candidates=space.candidates,
+        space=space,
+        axes=axes,
+        laws=laws,
+    )
+
+
+def _factors(laws: Sequence[Law], axes: Sequence[Axis]) -> tuple[Factor, ...]:
+    starts = np.cumsum([0, *(axis.width for axis in axes)])
+    columns = {axis.name: range(int(start), int(start) + axis.width) for axis, start in zip(axes, starts[:-1], strict=True)}
+    return tuple(
+        Factor(law.names, tuple(c for name in law.names for c in columns[name]), law.nodes, law.weights, law.finite) for law in laws
+    )
+
+
+def _check_distinct(names: Sequence[str]) -> None:
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ProblemError(f"names must differ, but {twice[0]!r} comes twice in `environment`. Rename one of them.")
+
+
+def _row(x: ArrayLike, width: int) -> Array:
+    row: Array = _rows(np.asarray(x, dtype=np.float64)[None], width)[0]
+    return row
+
+
+def _rows(x: ArrayLike, width: int) -> Array:
+    points = np.asarray(x, dtype=np.float64)
+    if points.ndim != 2 or points.shape[1] != width:
+        raise ProblemError(f"points must have {width} unit coordinates each, but got an array of shape {points.shape}.")
+    if np.isnan(points).any():
+        raise ProblemError(f"unit coordinates must be numbers, but row {int(np.isnan(points).any(axis=1).argmax())} holds nan.")
+    return points
+
+
+def _levels(u: ArrayLike, count: int) -> Array:
+    levels = _rows(u, count)
+    if levels.size and not (levels.min() >= 0 and levels.max() <= 1):
+        raise ProblemError(f"`u` must lie in [0, 1], but got {levels.min()} to {levels.max()}.")
+    return levels

@@ -1,0 +1,30 @@
+"""Every error a user may meet derives from `AloqError`."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class AloqError(Exception):
+    """Something the user can put right; the message says how."""
+
+
+class ProblemError(AloqError, ValueError):
+    """A problem, or a value that should fit it, is malformed."""
+
+
+class StudyError(AloqError, RuntimeError):
+    """A study was asked for something it cannot do in its present state."""
+
+
+class JournalError(StudyError):
+    """A journal cannot be read, or does not belong to this study."""
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """The sentence " Did you mean 'x'?" for the known name closest to `name`, or "" if none is close."""
+    folded = {candidate.casefold(): candidate for candidate in known}
+    # 0.5 rather than difflib's 0.6, so that "max" still finds "maximize".
+    match = difflib.get_close_matches(str(name).casefold(), folded, n=1, cutoff=0.5)
+    return f" Did you mean {folded[match[0]]!r}?" if match else ""

@@ -1,0 +1,125 @@
+"""What is optimised: the policies, how the environment varies, and which way is up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from aloq.problem import codec, frozen
+from aloq.problem.codec import EqualAsJSON, register
+from aloq.problem.distributions import Samples
+from aloq.problem.encoding import Encoding, encoding_of
+from aloq.problem.environment import Source, plain_environment, sources
+from aloq.problem.errors import ProblemError, nearest
+from aloq.problem.objective import Expectation, Objective
+from aloq.problem.spaces import Space, Variable, plain_policy, space_of
+from aloq.problem.variables import Archive
+
+DIRECTIONS = ("maximize", "minimize")
+
+
+@register
+@dataclass(frozen=True, eq=False, repr=False)
+class Problem(EqualAsJSON):
+    """Find the policy whose return, averaged over the environment, is best.
+
+    `policy` maps names to (low, high), Real, Integer or Choice, or is an Archive. `environment` maps names to independent distributions
+    (frozen from scipy.stats, Discrete, Choice, Samples), or is a joint Samples. Problems are equal if they list the same variables in the
+    same order, since the order is that of the columns in which a study works.
+    """
+
+    policy: Archive | Mapping[str, Variable | tuple[float, float]]
+    environment: Samples | Mapping[str, Any]
+    direction: str = "maximize"
+    objective: Objective = field(default_factory=Expectation)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "policy", _read_only(plain_policy(self.policy)))
+        object.__setattr__(self, "environment", _read_only(plain_environment(self.environment)))
+        _check_distinct(self._space.names, self.environment_names)
+        _check_direction(self.direction)
+        _check_objective(self.objective)
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        """The problem in the unit cube."""
+        return encoding_of(self._space, self._sources)
+
+    @property
+    def sign(self) -> int:
+        """+1 to maximise, -1 to minimise: larger `sign * return` is better."""
+        return 1 if self.direction == "maximize" else -1
+
+    @cached_property
+    def policy_names(self) -> tuple[str, ...]:
+        """The policy's variables, in order."""
+        return self._space.names
+
+    @cached_property
+    def environment_names(self) -> tuple[str, ...]:
+        """The environment's variables, in order."""
+        return tuple(name for source in self._sources for name in source.names)
+
+    @cached_property
+    def _space(self) -> Space:
+        return space_of(self.policy)  # type: ignore[arg-type]  # plain_policy has turned bounds into Real
+
+    @cached_property
+    def _sources(self) -> tuple[Source, ...]:
+        return sources(self.environment)
+
+    def to_json(self) -> dict[str, Any]:
+        """The problem as JSON-able data."""
+        data: dict[str, Any] = codec.to_json(self)
+        return data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Problem:
+        """The problem that `to_json` wrote."""
+        problem = codec.from_json(data)
+        if not isinstance(problem, cls):
+            raise ProblemError(f"the data must be those of a Problem, but hold {type(problem).__name__}. Pass what Problem.to_json gave.")
+        return problem
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor: read-only mappings cannot be pickled, and what was computed need not travel.
+        return Problem, (_writable(self.policy), _writable(self.environment), self.direction, self.objective)
+
+    def __repr__(self) -> str:
+        parts = [_shown(self.policy), _shown(self.environment), repr(self.direction), repr(self.objective)]
+        names = ("policy", "environment", "direction", "objective")
+        return "Problem(" + "".join(f"\n    {name}={part}," for name, part in zip(names, parts, strict=True)) + "\n)"
+
+
+def _check_distinct(policy: tuple[str, ...], environment: tuple[str, ...]) -> None:
+    for name in environment:
+        if name in policy or environment.count(name) > 1:
+            where = "in `policy` and in `environment`" if name in policy else "twice in `environment`"
+            raise ProblemError(f"names must differ, but {name!r} comes {where}. Rename one of them.")
+
+
+def _check_direction(direction: Any) -> None:
+    if direction not in DIRECTIONS:
+        raise ProblemError(f"`direction` must be 'maximize' or 'minimize', but got {direction!r}.{nearest(direction, DIRECTIONS)}")
+
+
+def _check_objective(objective: Any) -> None:
+    if not isinstance(objective, Objective):
+        raise ProblemError(f"`objective` must be an objective such as Expectation(), but got {objective!r}. Write objective=Expectation().")
+
+
+def _read_only(part: Any) -> Any:
+    return MappingProxyType(part) if isinstance(part, dict) else part
+
+
+def _writable(part: Any) -> Any:
+    return dict(part) if isinstance(part, Mapping) else part
+
+
+def _shown(part: Any) -> str:
+    if not isinstance(part, Mapping):
+        return repr(part)
+    return "{" + ", ".join(f"{name!r}: {frozen.describe(v) if frozen.is_frozen(v) else repr(v)}" for name, v in part.items()) + "}"

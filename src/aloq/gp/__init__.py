@@ -1,0 +1,1 @@
+"""Belief about f(pi, theta): kernel, warp, hyperpriors, hyperparameter sampling, posterior."""

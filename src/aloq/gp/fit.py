@@ -1,0 +1,127 @@
+"""Keep hyperparameter chains up to date with the data.
+
+Chains are plain arrays, carried from step to step by the caller: the result is a function of the data, the chains before, and a seed.
+
+zeta        (S, P)          positions
+mean, cov   (P,), (P, P)    running moments of where the chains have been, from which the sampler's approximation q is made
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import random
+from numpy.typing import NDArray
+
+from aloq.gp.hyper import Structure
+from aloq.gp.likelihood import Data
+from aloq.gp.mode import Mode, find_mode
+from aloq.gp.numerics import pad, padded_size
+from aloq.gp.sampler import Student, Visited, advance
+
+Array = NDArray[np.float64]
+
+# New chains: rounds of so many moves, q learnt anew after each; a chain that meets new data: moves.
+ROUNDS = 5
+MOVES_A_ROUND = 10
+MOVES = 4
+# Moves the running moments look back on: enough for a covariance, few enough to follow the data.
+MEMORY = 1500.0
+# Every so many observations, modes are sought from afresh; chains move there if it holds e^MARGIN times the mass around them.
+RESTART_EVERY = 8
+MARGIN = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class Chains:
+    """Hyperparameter samples, and the moments of where they have been."""
+
+    zeta: Array  # (S, P)
+    mean: Array  # (P,)
+    cov: Array  # (P, P)
+    weight: float  # moves the moments stand for
+
+    @property
+    def approximation(self) -> Student:
+        return Student(jnp.asarray(self.mean), jnp.linalg.cholesky(jnp.asarray(self.cov)))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Location and scale of the returns: the belief works on (value - location) / scale."""
+
+    location: float
+    scale: float
+
+    @staticmethod
+    def of(values: Array) -> Scale:
+        """Mean and standard deviation; a spread within rounding of the values counts as none."""
+        magnitude = float(np.max(np.abs(values)))
+        if magnitude == 0.0:
+            return Scale(0.0, 1.0)
+        shrunk = values / magnitude  # keeps 1e±300 from overflowing
+        return Scale(float(np.mean(shrunk)) * magnitude, max(float(np.std(shrunk)), 1e-9) * magnitude)
+
+    def standardise(self, values: Array) -> Array:
+        return (values - self.location) / self.scale
+
+
+def update(structure: Structure, x: Array, y: Array, before: Chains | None, count: int, seed: list[int]) -> Chains:
+    """Chains for data x, (n, D), and standardised returns y, (n,): from those before, or from nothing."""
+    size = padded_size(len(y))
+    data = Data(*(jnp.asarray(pad(part, size)) for part in (x, y, np.ones(len(y)))))
+    k_mode, k_first, k_move = random.split(random.key(np.random.default_rng(seed).integers(2**32)), 3)
+    chains, heights = (None, None) if before is None else _move(structure, before, data, k_move, MOVES)
+    if chains is None or len(y) % RESTART_EVERY == 0:
+        mode = _best_mode(structure, data, k_mode)
+        if chains is None or mode.mass > _mass(chains, heights) + MARGIN:
+            chains = _fresh(structure, mode, data, k_first, count)
+    return chains
+
+
+def _best_mode(structure: Structure, data: Data, key: jax.Array) -> Mode:
+    """The mode with the most mass among those reached from the prior's mean and from a draw of it."""
+    mean, sd = structure.prior()
+    starts = [mean, mean + sd * np.asarray(random.normal(key, mean.shape))]
+    found = [find_mode(structure, jnp.asarray(start), data) for start in starts]
+    return max(found, key=lambda mode: float(jnp.nan_to_num(mode.mass, nan=-jnp.inf)))
+
+
+def _fresh(structure: Structure, mode: Mode, data: Data, key: jax.Array, count: int) -> Chains:
+    """New chains around a mode. The Laplace approximation stands for as many moves as there are hyperparameters."""
+    zeta = np.asarray(Student(mode.location, mode.scale).draw(random.fold_in(key, 0), count))
+    start = Chains(zeta, np.asarray(mode.location), np.asarray(mode.scale @ mode.scale.T), float(structure.size))
+    chains = start
+    for i in range(1, ROUNDS + 1):
+        chains, _ = _move(structure, chains, data, random.fold_in(key, i), MOVES_A_ROUND)
+        if i <= ROUNDS // 2:  # these rounds still remember where the chains started
+            chains = Chains(chains.zeta, chains.mean, chains.cov, start.weight)
+    return chains
+
+
+def _move(structure: Structure, chains: Chains, data: Data, key: jax.Array, moves: int) -> tuple[Chains, Array]:
+    """Advance the chains and their moments; also the log posterior at each chain, (S,)."""
+    q = chains.approximation
+    zeta, heights, visited, _ = advance(structure, chains.zeta, q, q.location, data, key, jnp.asarray(moves))
+    return Chains(np.asarray(zeta), *_merged(chains, visited)), np.asarray(heights)
+
+
+def _merged(chains: Chains, visited: Visited) -> tuple[Array, Array, float]:
+    """Running moments with the new positions taken in and the oldest forgotten."""
+    count, first, second = (np.asarray(part) for part in visited)
+    old = min(chains.weight, MEMORY)
+    total = old + float(count)
+    mean = (old * chains.mean + first) / total
+    raw = (old * (chains.cov + np.outer(chains.mean, chains.mean)) + second) / total
+    cov = raw - np.outer(mean, mean)
+    # Chains that agree exactly would make q singular; a millionth of a nat's worth of width never slows a move.
+    return mean, 0.5 * (cov + cov.T) + 1e-10 * np.eye(len(mean)), total
+
+
+def _mass(chains: Chains, heights: Array) -> float:
+    """Estimate of the log mass around the chains, on the scale of `Mode.mass`: for a Gaussian, the typical height plus P/2."""
+    _, logdet = np.linalg.slogdet(chains.cov)
+    return float(np.median(heights) + 0.5 * len(chains.mean) + 0.5 * logdet)

@@ -1,0 +1,96 @@
+"""How well hyperparameters explain the returns.
+
+X, y   (n, D), (n,)  inputs in the unit cube and standardised returns, padded
+mask   (n,)          1 for data, 0 for padding
+zeta   (P,)          hyperparameters, see `aloq.gp.hyper`
+
+    log p(y | zeta) = -½ yᵀK⁻¹y - Σ log L_ii - ½ n log 2π,     K = w0 k(X, X) + sigma² I = L Lᵀ
+
+A padded row of K is a row of the identity, so it adds nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.scipy.linalg import cho_solve, solve_triangular
+
+from aloq.gp.hyper import Structure
+from aloq.gp.kernel import correlation
+
+
+class Data(NamedTuple):
+    """Padded observations."""
+
+    x: Array  # (n, D)
+    y: Array  # (n,)
+    mask: Array  # (n,)
+
+
+def covariance(structure: Structure, zeta: Array, x: Array, mask: Array) -> Array:
+    """K = w0 k(X, X) + sigma² I, padded rows as those of the identity: (n, n)."""
+    hyper = structure.unpack(zeta)
+    u = structure.warp(hyper, x, structure.columns)
+    k = hyper.variance * correlation(structure.model.kernel, u, u, hyper.length_scale)
+    pairs = mask[:, None] * mask[None, :]
+    return k * pairs + jnp.diag(hyper.noise * mask + (1 - mask))
+
+
+@jax.custom_vjp
+def gaussian_log_density(k: Array, y: Array) -> Array:
+    """log N(y; 0, K) without the constant. Minus infinity where K is not positive definite."""
+    return _log_density(k, y)[0]
+
+
+def _log_density(k: Array, y: Array) -> tuple[Array, tuple[Array, Array]]:
+    chol = jnp.linalg.cholesky(k)
+    white = solve_triangular(chol, y, lower=True)
+    value = -0.5 * white @ white - jnp.sum(jnp.log(jnp.diag(chol)))
+    return jnp.where(jnp.isnan(value), -jnp.inf, value), (chol, white)
+
+
+def _log_density_backward(saved: tuple[Array, Array], cotangent: Array) -> tuple[Array, Array]:
+    """d/dK = ½ (a aᵀ - K⁻¹), a = K⁻¹y: about a third of what differentiating the factorisation costs."""
+    chol, white = saved
+    a = solve_triangular(chol, white, lower=True, trans=1)
+    inverse = cho_solve((chol, True), jnp.eye(len(a), dtype=a.dtype))
+    return cotangent * 0.5 * (jnp.outer(a, a) - inverse), -cotangent * a
+
+
+gaussian_log_density.defvjp(_log_density, _log_density_backward)
+
+
+def log_likelihood(structure: Structure, zeta: Array, data: Data) -> Array:
+    """log p(y | zeta), up to the constant ½ n log 2π."""
+    return gaussian_log_density(covariance(structure, zeta, data.x, data.mask), data.y * data.mask)
+
+
+def log_prior(structure: Structure, zeta: Array) -> Array:
+    """log p(zeta), up to a constant."""
+    mean, sd = structure.prior()
+    return -0.5 * jnp.sum(((zeta - mean) / sd) ** 2)
+
+
+def log_posterior(structure: Structure, zeta: Array, data: Data) -> Array:
+    """log p(zeta | y), up to a constant."""
+    return log_likelihood(structure, zeta, data) + log_prior(structure, zeta)
+
+
+def precision(structure: Structure, zeta: Array, data: Data) -> Array:
+    """Expected curvature of minus the log posterior: F_ij = ½ tr(K⁻¹ K_i K⁻¹ K_j) plus the prior's precision. (P, P), positive definite."""
+    _, sd = structure.prior()
+
+    def slope(direction: Array) -> Array:
+        return jax.jvp(lambda z: covariance(structure, z, data.x, data.mask), (zeta,), (direction,))[1]
+
+    chol = jnp.linalg.cholesky(covariance(structure, zeta, data.x, data.mask))
+
+    def whitened(direction: Array) -> Array:
+        half = solve_triangular(chol, slope(direction), lower=True)
+        return solve_triangular(chol, half.T, lower=True).ravel()
+
+    rows = jax.lax.map(whitened, jnp.eye(structure.size, dtype=zeta.dtype), batch_size=1)
+    return 0.5 * rows @ rows.T + jnp.diag(1 / jnp.asarray(sd) ** 2)

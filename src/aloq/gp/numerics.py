@@ -1,0 +1,94 @@
+"""The numerical setting all computation runs in: float64, padded shapes, compiled programs kept on disk.
+
+Nothing here outlives its `with`: importing or using aloq leaves the caller's JAX settings as they were.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import jax
+import numpy as np
+from jax.experimental.compilation_cache import compilation_cache
+from numpy.typing import NDArray
+
+from aloq.gp.blas import single_threaded
+
+CACHE_VARIABLE = "ALOQ_CACHE"
+_depth = 0
+
+
+@contextmanager
+def computing() -> Iterator[None]:
+    """Compute in float64, with the persistent compilation cache on."""
+    with jax.enable_x64(True), single_threaded(), _compilation_cache():
+        yield
+
+
+def cache_folder() -> Path | None:
+    """Where compiled programs are kept: `ALOQ_CACHE`, else the user's cache folder. `ALOQ_CACHE=off` switches it off."""
+    chosen = os.environ.get(CACHE_VARIABLE, "")
+    if chosen.lower() in ("off", "0", "no", "false"):
+        return None
+    if chosen:
+        return Path(chosen).expanduser()
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", "~/AppData/Local"))
+    elif sys.platform == "darwin":
+        base = Path("~/Library/Caches")
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    return (base / "aloq" / "compiled").expanduser()
+
+
+@contextmanager
+def _compilation_cache() -> Iterator[None]:
+    """Use aloq's own compilation cache unless the caller has one, and put everything back afterwards."""
+    global _depth
+    folder = cache_folder()
+    if _depth or folder is None or jax.config.jax_compilation_cache_dir is not None or not _writable(folder):
+        yield
+        return
+    wanted = {
+        "jax_compilation_cache_dir": str(folder),
+        "jax_persistent_cache_min_compile_time_secs": 0.1,
+        "jax_persistent_cache_min_entry_size_bytes": -1,
+        "jax_persistent_cache_enable_xla_caches": "none",
+    }
+    before = {name: getattr(jax.config, name) for name in wanted}
+    _depth += 1
+    try:
+        for name, value in wanted.items():
+            jax.config.update(name, value)
+        compilation_cache.reset_cache()
+        yield
+    finally:
+        _depth -= 1
+        for name, value in before.items():
+            jax.config.update(name, value)
+        compilation_cache.reset_cache()
+
+
+def _writable(folder: Path) -> bool:
+    """Make the folder if need be; a home without write permission must not stop a study."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
+
+
+def padded_size(n: int, smallest: int = 64) -> int:
+    """The next power of two: a study meets a handful of shapes, so it compiles a handful of times."""
+    return max(smallest, 1 << max(n - 1, 0).bit_length())
+
+
+def pad(array: NDArray[np.float64], size: int, fill: float = 0.0) -> NDArray[np.float64]:
+    """Extend the leading axis to `size` with rows of `fill`."""
+    out = np.full((size, *array.shape[1:]), fill)
+    out[: len(array)] = array
+    return out

@@ -1,0 +1,63 @@
+"""Belief about f(pi, theta) given data, one for each hyperparameter sample.
+
+n      told points first, then pending ones, then padding
+s      leading axis: one slice per hyperparameter sample
+X      (n, D)       inputs in the unit cube
+U      (s, n, D)    the same, warped
+W      (s, n, n)    L⁻¹, where L Lᵀ = K + sigma² I
+a      (s, n)       K⁻¹y
+
+A pending point enters with its predicted mean. That leaves every prediction's mean as it was and shrinks the variance, so it amounts to
+W over all points and a over the told ones alone: the factor of the told points is the leading block of the whole factor.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.scipy.linalg import solve_triangular
+
+from aloq.gp.hyper import Hyper, Structure
+from aloq.gp.kernel import correlation
+from aloq.gp.likelihood import covariance
+
+
+class Points(NamedTuple):
+    """Padded points: told, then pending."""
+
+    x: Array  # (n, D)
+    y: Array  # (n,) standardised returns, 0 where there is none
+    told: Array  # (n,) 1 for told points
+    known: Array  # (n,) 1 for told and pending points
+
+
+class Posterior(NamedTuple):
+    """The belief about f under each hyperparameter sample."""
+
+    hyper: Hyper  # leading axis s
+    inputs: Array  # (s, n, D) warped
+    known: Array  # (n,)
+    whitener: Array  # (s, n, n)
+    weights: Array  # (s, n)
+
+
+def condition(structure: Structure, zeta: Array, points: Points) -> Posterior:
+    """Condition on the points under every row of zeta, (s, P)."""
+
+    def one(z: Array) -> Posterior:
+        hyper = structure.unpack(z)
+        chol = jnp.linalg.cholesky(covariance(structure, z, points.x, points.known))
+        whitener = solve_triangular(chol, jnp.eye(len(points.y), dtype=chol.dtype), lower=True)
+        leading = whitener * points.told[:, None] * points.told[None, :]
+        weights = leading.T @ (leading @ points.y)
+        return Posterior(hyper, structure.warp(hyper, points.x, structure.columns), points.known, whitener, weights)
+
+    return jax.vmap(one, out_axes=Posterior(0, 0, None, 0, 0))(zeta)
+
+
+def correlations(structure: Structure, hyper: Hyper, u: Array, v: Array, columns: tuple[int, ...]) -> Array:
+    """Correlation over the given columns between warped u, (m, c), and v, (n, c): (m, n)."""
+    return correlation(structure.model.kernel, u, v, hyper.length_scale[jnp.asarray(columns, int)])

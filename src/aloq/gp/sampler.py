@@ -1,0 +1,143 @@
+"""Samples of the hyperparameters from their posterior, by slice sampling.
+
+zeta     (S, P)   one row a chain; chains persist from step to step of a study
+q        multivariate Student t: location mu (P,), scale C Cᵀ with C (P, P) lower triangular, NU degrees of freedom
+
+Generalised elliptical slice sampling (Nishihara, Murray & Adams 2014): q plays the prior, p(zeta | y)/q(zeta) the likelihood. A move
+draws an ellipse through the chain's position from q (a Student t is a Gaussian with a random scale), and shrinks the bracket of angles
+until the ratio exceeds a level. It leaves the posterior invariant whatever q is. The closer q comes to the posterior, the fewer
+evaluations a move needs and the further it goes, so q starts as the Laplace approximation at a mode and is then learnt from the chains'
+own past; its tails let a chain that sits in a poor mode leave for a better one.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax, random
+from jax.scipy.linalg import solve_triangular
+
+from aloq.gp.hyper import Structure
+from aloq.gp.likelihood import Data, log_posterior
+
+NU = 6
+# Turns allowed per move before a chain gives up and stays: 30 shrinks leave a bracket of about 1e-9 of the ellipse.
+PATIENCE = 30
+
+
+class Student(NamedTuple):
+    """The approximation q of the posterior."""
+
+    location: Array  # (P,)
+    scale: Array  # (P, P) lower triangular
+
+    def draw(self, key: Array, count: int) -> Array:
+        """Draws from the Gaussian of the same location and scale: (count, P)."""
+        return self.location + random.normal(key, (count, len(self.location))) @ self.scale.T
+
+    def distance(self, zeta: Array) -> Array:
+        """|C⁻¹ (zeta - mu)|² for rows of zeta: (S,)."""
+        return jnp.sum(solve_triangular(self.scale, (zeta - self.location).T, lower=True) ** 2, axis=0)
+
+    def log_density(self, zeta: Array) -> Array:
+        """log q at rows of zeta, up to a constant: (S,)."""
+        return -0.5 * (NU + zeta.shape[1]) * jnp.log1p(self.distance(zeta) / NU)
+
+
+class Visited(NamedTuple):
+    """Sums over the positions at which moves ended."""
+
+    count: Array  # ()
+    first: Array  # (P,)
+    second: Array  # (P, P)
+
+
+class _Chains(NamedTuple):
+    """All chains in the middle of their moves."""
+
+    zeta: Array  # (S, P) position
+    ratio: Array  # (S,) log p/q there
+    level: Array  # (S,) slice level
+    axis: Array  # (S, P) second axis of the ellipse
+    angle: Array  # (S,)
+    low: Array  # (S,)
+    high: Array  # (S,)
+    tries: Array  # (S,) turns spent on this move
+    moves: Array  # (S,) moves completed; -1 while the density at the first position is unknown
+    turn: Array  # ()
+    visited: Visited
+
+
+@partial(jax.jit, static_argnames=("structure",))
+def advance(
+    structure: Structure, zeta: Array, q: Student, refuge: Array, data: Data, key: Array, moves: Array
+) -> tuple[Array, Array, Visited, Array]:
+    """Let every chain make `moves` moves.
+
+    Returns the chains, (S, P), the log posterior there, (S,), where they have been, and the turns spent (each S evaluations).
+
+    Chains do not wait for each other within a move: a turn evaluates each chain's current proposal, whichever move it belongs to.
+    A chain at zero density, as can happen after new data, restarts at `refuge`, (P,).
+    """
+
+    def ratio(z: Array) -> Array:
+        return jax.vmap(lambda one: log_posterior(structure, one, data))(z) - q.log_density(z)
+
+    count, size = zeta.shape
+
+    def turn(s: _Chains) -> _Chains:
+        proposal = q.location + (s.zeta - q.location) * jnp.cos(s.angle)[:, None] + s.axis * jnp.sin(s.angle)[:, None]
+        value = ratio(proposal)
+        active = s.moves < moves
+        accept = active & (value > s.level)
+        ends = accept | (active & (s.tries >= PATIENCE))
+        lost = (s.moves < 0) & ~accept
+        here, there = _where(lost, refuge, _where(accept, proposal, s.zeta)), jnp.where(accept, value, s.ratio)
+        normal, uniform = _noise(random.fold_in(key, s.turn), count, size)
+        fresh = _begin_move(q, here, there, normal, uniform)
+        low, high = jnp.where(s.angle < 0, s.angle, s.low), jnp.where(s.angle < 0, s.high, s.angle)
+        angle = low + (high - low) * uniform[:, 2]
+        shrunk = (here, there, s.level, s.axis, angle, low, high)
+        chosen = (_where(ends, new, old) for new, old in zip(fresh, shrunk, strict=True))
+        return _Chains(*chosen, jnp.where(ends, 0, s.tries + 1), s.moves + ends, s.turn + 1, _visit(s.visited, here, ends & (s.moves >= 0)))
+
+    last = lax.while_loop(lambda s: jnp.any(s.moves < moves) & (s.turn < (moves + 1) * PATIENCE), turn, _arrival(zeta))
+    return last.zeta, last.ratio + q.log_density(last.zeta), last.visited, last.turn
+
+
+def _arrival(zeta: Array) -> _Chains:
+    """Chains whose first proposal is where they stand, so that one piece of code evaluates all densities."""
+    count, size = zeta.shape
+    zero = jnp.zeros(count, zeta.dtype)
+    visited = Visited(jnp.zeros((), zeta.dtype), jnp.zeros(size, zeta.dtype), jnp.zeros((size, size), zeta.dtype))
+    tries, unknown = jnp.zeros(count, jnp.int32), jnp.full(count, -1, jnp.int32)
+    return _Chains(zeta, zero - jnp.inf, zero - jnp.inf, jnp.zeros_like(zeta), zero, zero, zero, tries, unknown, jnp.asarray(1), visited)
+
+
+def _where(condition: Array, new: Array, old: Array) -> Array:
+    return jnp.where(condition if old.ndim == 1 else condition[:, None], new, old)
+
+
+def _visit(visited: Visited, zeta: Array, ends: Array) -> Visited:
+    ended = zeta * ends[:, None]
+    return Visited(visited.count + jnp.sum(ends), visited.first + jnp.sum(ended, axis=0), visited.second + ended.T @ zeta)
+
+
+def _noise(key: Array, count: int, size: int) -> tuple[Array, Array]:
+    """All random numbers of one turn: normal (S, 2P + NU) and uniform (S, 3)."""
+    k_normal, k_uniform = random.split(key)
+    return random.normal(k_normal, (count, 2 * size + NU)), random.uniform(k_uniform, (count, 3), minval=1e-300)
+
+
+def _begin_move(q: Student, zeta: Array, ratio: Array, normal: Array, uniform: Array) -> tuple[Array, ...]:
+    """A fresh ellipse, level and bracket for every chain."""
+    size = zeta.shape[1]
+    # An inverse gamma variable of shape (NU + P)/2 from the squares of NU + P normal ones.
+    spread = (NU + q.distance(zeta)) / jnp.sum(normal[:, size:] ** 2, axis=1)
+    axis = jnp.sqrt(spread)[:, None] * (normal[:, :size] @ q.scale.T)
+    # The first angle is uniform on the circle, and the bracket is cut there.
+    high = 2 * jnp.pi * uniform[:, 1]
+    return zeta, ratio, ratio + jnp.log(uniform[:, 0]), axis, high, high - 2 * jnp.pi, high

@@ -1,0 +1,1 @@
+"""Belief about fbar(pi), the return of a policy averaged over the environment."""

@@ -1,0 +1,120 @@
+"""Search for the policy a rule scores highest.
+
+Archives are scored whole. In a box, the default climbs from the best of many starts with gradients, all in one batch; DIRECT is what the
+paper used. Whole-number and choice columns are climbed as if continuous (choices stay as in the start) and snapped at the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from numpy.typing import NDArray
+
+from aloq.acquisition.policy import PolicyRule
+from aloq.gp.minimize import minimize
+from aloq.gp.numerics import pad, padded_size
+from aloq.problem.codec import register
+from aloq.problem.encoding import Encoding
+from aloq.quadrature.belief import Belief
+
+Points = NDArray[np.float64]
+
+
+class Maximiser(Protocol):
+    """Finds the policy of highest score in the policy space."""
+
+    def maximise(self, rule: PolicyRule, belief: Belief, encoding: Encoding, known: Points, incumbent: Points, seed: list[int]) -> Points:
+        """The best policy, (d,). `known` holds the policies simulated so far, (k, d)."""
+        ...
+
+
+@register
+@dataclass(frozen=True)
+class MultiStart:
+    """Score many starts, then climb from the best few with BFGS, in one batch."""
+
+    starts: int = 256
+    climbs: int = 8
+    turns: int = 40
+
+    def maximise(self, rule: PolicyRule, belief: Belief, encoding: Encoding, known: Points, incumbent: Points, seed: list[int]) -> Points:
+        if encoding.candidates is not None:
+            return exhaustive(rule, belief, encoding.candidates, incumbent)
+        starts = encoding.snap_policies(_starts(self.starts, known, incumbent, np.random.default_rng(seed)))
+        movable = np.asarray(encoding.warped[: encoding.policy_dim])
+        climbed = np.asarray(_climb(rule, self.climbs, self.turns, belief, starts, incumbent, movable))
+        return exhaustive(rule, belief, encoding.snap_policies(climbed), incumbent)
+
+
+@register
+@dataclass(frozen=True)
+class Direct:
+    """DIviding RECTangles, by `scipy.optimize.direct`: no gradients, no randomness, one policy at a time."""
+
+    evaluations: int = 500  # for each policy dimension
+
+    def maximise(self, rule: PolicyRule, belief: Belief, encoding: Encoding, known: Points, incumbent: Points, seed: list[int]) -> Points:
+        if encoding.candidates is not None:
+            return exhaustive(rule, belief, encoding.candidates, incumbent)
+        from scipy.optimize import direct
+
+        def cost(pi: Points) -> float:
+            return -float(_scores(rule, belief, encoding.snap_policies(pi[None]), incumbent)[0])
+
+        d = encoding.policy_dim
+        found = direct(cost, [(0.0, 1.0)] * d, maxfun=self.evaluations * d, locally_biased=True)
+        return encoding.snap_policies(found.x[None])[0]
+
+
+def exhaustive(rule: PolicyRule, belief: Belief, candidates: Points, incumbent: Points) -> Points:
+    """The best of a finite set of policies, (m, d), scored in blocks."""
+    block = 1024
+    scores = [
+        np.asarray(_scores(rule, belief, pad(part, padded_size(len(part))), incumbent))[: len(part)]
+        for part in (candidates[i : i + block] for i in range(0, len(candidates), block))
+    ]
+    return candidates[int(np.argmax(np.concatenate(scores)))]
+
+
+def _starts(count: int, known: Points, incumbent: Points, rng: np.random.Generator) -> Points:
+    """Half over the whole cube, a quarter around the incumbent at several scales, a quarter around known policies; and the incumbent."""
+    d = len(incumbent)
+    quarter = count // 4
+    scales = 10.0 ** rng.uniform(-3, -0.5, size=(2 * quarter, 1))
+    centres = np.concatenate([np.repeat(incumbent[None], quarter, 0), known[rng.integers(len(known), size=quarter)]])
+    near = np.clip(centres + scales * rng.standard_normal((2 * quarter, d)), 0, 1)
+    return np.concatenate([incumbent[None], near, rng.uniform(size=(count - 2 * quarter - 1, d))])
+
+
+@partial(jax.jit, static_argnames=("rule",))
+def _scores(rule: PolicyRule, belief: Belief, pi: Array, incumbent: Array) -> Array:
+    return rule.score(belief, pi, incumbent)
+
+
+@partial(jax.jit, static_argnames=("rule", "climbs", "turns"))
+def _climb(rule: PolicyRule, climbs: int, turns: int, belief: Belief, starts: Array, incumbent: Array, movable: Array) -> Array:
+    """Climb from the best starts; the ends, followed by those starts: (2·climbs, d).
+
+    The cube is opened by pi = sin²(v), so that the climb has no bounds.
+    """
+    scores = rule.score(belief, starts, incumbent)
+    best = starts[lax.top_k(scores, climbs)[1]]
+    spread = jnp.maximum(jnp.std(scores), 1e-12)
+
+    def cost(v: Array, start: Array) -> Array:
+        pi = jnp.where(movable, jnp.sin(v) ** 2, start)
+        return -rule.score(belief, pi[None], incumbent)[0] / spread
+
+    def climb(start: Array) -> Array:
+        v = jnp.arcsin(jnp.sqrt(jnp.clip(start, 1e-6, 1 - 1e-6)))
+        identity = 0.01 * jnp.eye(len(v), dtype=v.dtype)
+        found = minimize(lambda u: jax.value_and_grad(cost)(u, start), v, identity, turns=turns, tolerance=1e-7, reach=0.2)
+        return jnp.where(movable, jnp.sin(found.x) ** 2, start)
+
+    return jnp.concatenate([jax.vmap(climb)(best), best])

@@ -1,0 +1,71 @@
+"""Search for the best environment in the support of p(theta).
+
+A support of up to `ENUMERATE` points is scored whole. A larger one, a product of independent factors, is searched: a shortlist drawn by
+weight and evenly over the support, then sweeps along one factor at a time from the best found, as far as they help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aloq.problem.encoding import Encoding
+
+Array = NDArray[np.float64]
+ENUMERATE = 1024
+SHORTLIST = 128
+SWEEPS = 3
+
+
+def search(score: Callable[[Array], Array], encoding: Encoding, taken: Array, seed: list[int]) -> Array:
+    """The best environment, (e,), that is not among those `taken`, (k, e); among all if every one is taken."""
+    sizes = [len(f.weights) for f in encoding.factors]
+    if np.prod(sizes, dtype=float) <= ENUMERATE:
+        positions = np.stack(np.unravel_index(np.arange(int(np.prod(sizes))), sizes), axis=1)
+        return _best(score, encoding, positions, taken)[1]
+    return _sweep(score, encoding, sizes, taken, np.random.default_rng(seed))
+
+
+def _sweep(score: Callable[[Array], Array], encoding: Encoding, sizes: list[int], taken: Array, rng: np.random.Generator) -> Array:
+    by_weight = [rng.choice(n, SHORTLIST // 2, p=f.weights) for n, f in zip(sizes, encoding.factors, strict=True)]
+    evenly = [rng.integers(n, size=SHORTLIST // 2) for n in sizes]
+    value, best, position = _top(score, encoding, np.concatenate([np.stack(by_weight, 1), np.stack(evenly, 1)]), taken)
+    for _ in range(SWEEPS):
+        before = value
+        for axis, size in enumerate(sizes):
+            levels = np.arange(size) if size <= SHORTLIST else rng.choice(size, SHORTLIST, replace=False)
+            line = np.repeat(position[None], len(levels), axis=0)
+            line[:, axis] = levels
+            found = _top(score, encoding, line, taken)
+            if found[0] > value:
+                value, best, position = found
+        if value <= before:
+            break
+    return best
+
+
+def _best(score: Callable[[Array], Array], encoding: Encoding, positions: NDArray[np.intp], taken: Array) -> tuple[float, Array]:
+    value, best, _ = _top(score, encoding, positions, taken)
+    return value, best
+
+
+def _top(
+    score: Callable[[Array], Array], encoding: Encoding, positions: NDArray[np.intp], taken: Array
+) -> tuple[float, Array, NDArray[np.intp]]:
+    """Best of the nodes at the given positions, (q, F): its score, environment and position."""
+    theta = _environments(encoding, positions)
+    scores = score(theta)
+    free = np.array([not np.any(np.all(t == taken, axis=1)) for t in theta]) if len(taken) else np.ones(len(theta), bool)
+    scores = np.where(free | ~free.any(), scores, -np.inf)
+    i = int(np.argmax(scores))
+    return float(scores[i]), theta[i], positions[i]
+
+
+def _environments(encoding: Encoding, positions: NDArray[np.intp]) -> Array:
+    """Unit coordinates of the nodes at positions, (q, F): (q, e)."""
+    theta = np.zeros((len(positions), encoding.environment_dim))
+    for factor, at in zip(encoding.factors, positions.T, strict=True):
+        theta[:, list(factor.columns)] = factor.nodes[at]
+    return encoding.snap_environments(theta)

@@ -1,0 +1,1 @@
+"""ALOQ, its ablations by composition, and the baselines: each chooses what to simulate next."""

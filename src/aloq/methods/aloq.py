@@ -1,0 +1,155 @@
+"""ALOQ: alternating optimisation and quadrature (Paul et al., AAAI 2018).
+
+Each step of the paper's algorithm box makes two simulator calls: one for the policy that optimisation finds most promising, one for the
+policy believed best so far (intensification). Both are simulated in the environment that quadrature finds most informative about
+their fbar. Variants exchange one part: the model, the policy rule, the environment rule, the maximiser, or intensification.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array as JaxArray
+
+from aloq.acquisition.average import total
+from aloq.acquisition.environment import EnvironmentRule, VarianceReduction
+from aloq.acquisition.maximise import Direct, Maximiser, MultiStart
+from aloq.acquisition.policy import UCB, PolicyRule
+from aloq.gp.fit import Chains, Scale, update
+from aloq.gp.hyper import Model, Structure
+from aloq.gp.numerics import computing, pad, padded_size
+from aloq.gp.posterior import Points
+from aloq.methods.design import design_point
+from aloq.methods.interface import Array, History, Prediction, Recommendation, State, Suggestion
+from aloq.problem.codec import register
+from aloq.problem.encoding import Encoding
+from aloq.problem.errors import ProblemError
+from aloq.quadrature.belief import Belief, believe
+from aloq.quadrature.embedding import measures
+
+
+@register
+@dataclass(frozen=True)
+class ALOQ:
+    """Bayesian optimisation for the policy, Bayesian quadrature for the environment.
+
+    `initial` simulations come from a space-filling design (default: twice the number of columns, plus two); `samples` is the number of
+    hyperparameter samples carried along.
+    """
+
+    model: Model = field(default_factory=Model)
+    policy_rule: PolicyRule = field(default_factory=UCB)
+    environment_rule: EnvironmentRule = field(default_factory=VarianceReduction)
+    maximiser: Maximiser = field(default_factory=MultiStart)
+    intensify: bool = True
+    samples: int = 16
+    initial: int | None = None
+    spread: bool = True
+
+    def __post_init__(self) -> None:
+        if self.samples < 1:
+            raise ProblemError(f"`samples` must be at least 1, but it is {self.samples!r}.")
+        if self.initial is not None and self.initial < 1:
+            raise ProblemError(f"`initial` must be at least 1, but it is {self.initial!r}. To use the default, leave it out.")
+
+    @classmethod
+    def paper(cls, kappa: float = 1.5, shape: tuple[float, float] = (0.0, 0.5)) -> ALOQ:
+        """The configuration of the paper.
+
+        kappa and the hyperprior `shape` of the warps are its settings for the arm; for its test functions it used kappa 3 and (2, 0.5).
+        """
+        return cls(model=Model(shape=shape), policy_rule=UCB(kappa), maximiser=Direct())
+
+    def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
+        """One simulator call of the algorithm box: a policy, then the environment to simulate it in."""
+        if history.asked < self._initial(encoding) or not len(history.told):
+            return Suggestion(design_point(encoding, history.asked, seed, self.spread), state or {})
+        with computing():
+            chains = self._chains(encoding, history, state, seed)
+            belief, _ = self._belief(encoding, history, chains)
+            pi = self._policy(encoding, history, belief, seed)
+            taken = _environments_at(pi, np.concatenate([history.pending, history.failed]))
+            theta = self.environment_rule.choose(belief, encoding, pi, taken, [seed, history.asked, 2])
+        return Suggestion(np.concatenate([pi, theta]), _to_state(chains, len(history.told)))
+
+    def _policy(self, encoding: Encoding, history: History, belief: Belief, seed: int) -> Array:
+        """The most promising policy and the best one so far, in turns."""
+        simulated = _distinct(history.told[:, : encoding.policy_dim])
+        incumbent = simulated[int(np.argmax(_evaluate(belief, simulated)[0]))]
+        if self.intensify and (history.asked - self._initial(encoding)) % 2 == 1:
+            return incumbent
+        return self.maximiser.maximise(self.policy_rule, belief, encoding, simulated, incumbent, [seed, history.asked, 1])
+
+    def predict(self, encoding: Encoding, history: History, state: State | None, seed: int, policies: Array) -> Prediction:
+        """Belief about fbar at policies, (m, d)."""
+        with computing():
+            chains = self._chains(encoding, history, state, seed)
+            belief, scale = self._belief(encoding, replace(history, pending=history.pending[:0]), chains)
+            mean, std = _evaluate(belief, policies)
+        return Prediction(scale.location + scale.scale * mean, scale.scale * std)
+
+    def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
+        """The policy of highest expected fbar among those simulated."""
+        simulated = _distinct(history.told[:, : encoding.policy_dim])
+        belief = self.predict(encoding, history, state, seed, simulated)
+        i = int(np.argmax(belief.mean))
+        return Recommendation(simulated[i], float(belief.mean[i]), float(belief.std[i]))
+
+    def _initial(self, encoding: Encoding) -> int:
+        return self.initial if self.initial is not None else 2 * (encoding.policy_dim + encoding.environment_dim) + 2
+
+    def _structure(self, encoding: Encoding) -> Structure:
+        return Structure(self.model, encoding.policy_dim, tuple(encoding.warped))
+
+    def _chains(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Chains:
+        """Hyperparameter samples given what was told: those in the state where nothing was told since."""
+        before = _from_state(state)
+        if before is not None and state is not None and state["told"] == len(history.told):
+            return before
+        y = Scale.of(history.values).standardise(history.values)
+        return update(self._structure(encoding), history.told, y, before, self.samples, [seed, len(history.told), 3])
+
+    def _belief(self, encoding: Encoding, history: History, chains: Chains) -> tuple[Belief, Scale]:
+        """The belief about fbar, and the scale of the returns it works on."""
+        scale = Scale.of(history.values)
+        n, known = len(history.told), history.known
+        size = padded_size(len(known))
+        told, out = np.ones(n), np.ones(len(known))
+        points = Points(*(jnp.asarray(pad(part, size)) for part in (known, scale.standardise(history.values), told, out)))
+        return believe(self._structure(encoding), chains.zeta, points, measures(encoding)), scale
+
+
+@jax.jit
+def _mean_and_variance(belief: Belief, pi: JaxArray) -> tuple[JaxArray, JaxArray]:
+    return total(*belief.mean_and_variance(pi))
+
+
+def _evaluate(belief: Belief, pi: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation of fbar at policies, (m, d)."""
+    mean, variance = _mean_and_variance(belief, pad(pi, padded_size(len(pi))))
+    return np.asarray(mean)[: len(pi)], np.sqrt(np.asarray(variance)[: len(pi)])
+
+
+def _distinct(policies: Array) -> Array:
+    """Each policy once, in the order of first appearance."""
+    _, first = np.unique(policies, axis=0, return_index=True)
+    return policies[np.sort(first)]
+
+
+def _environments_at(pi: Array, pairs: Array) -> Array:
+    """Environments of those pairs, (k, D), that have policy pi."""
+    d = len(pi)
+    return pairs[np.all(pairs[:, :d] == pi, axis=1), d:]
+
+
+def _to_state(chains: Chains, told: int) -> State:
+    return {"told": told, **{f.name: np.asarray(getattr(chains, f.name)).tolist() for f in fields(chains)}}
+
+
+def _from_state(state: State | None) -> Chains | None:
+    if not state or "zeta" not in state:
+        return None
+    return Chains(*(np.array(state[f.name]) if f.name != "weight" else state[f.name] for f in fields(Chains)))

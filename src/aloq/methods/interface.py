@@ -1,0 +1,73 @@
+"""What a study and a method say to each other.
+
+D = d + e      policy columns first, then environment columns, all in the unit cube
+history        everything known so far, as arrays; values are signed so that larger is better
+state          what a method carries from step to step (chains, modes): plain JSON, written to the journal
+
+A method is a pure function of (encoding, history, state, seed): no clock, no hidden randomness. That makes a study repeatable, and a
+resumed study exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aloq.problem.encoding import Encoding
+
+Array = NDArray[np.float64]
+State = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """The pairs a study has asked for, by what became of them."""
+
+    told: Array  # (n, D)
+    values: Array  # (n,) larger is better
+    pending: Array  # (p, D)
+    failed: Array  # (q, D)
+    asked: int  # trials asked so far, whatever became of them: n + p + q
+
+    @property
+    def known(self) -> Array:
+        """Pairs that a new suggestion should take as being evaluated, told first: (n + p, D)."""
+        return np.concatenate([self.told, self.pending])
+
+
+@dataclass(frozen=True, eq=False)
+class Suggestion:
+    """The pair to simulate next, and the state to carry on."""
+
+    point: Array  # (D,) a snapped point of the unit cube
+    state: State
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Belief about fbar at m policies, in the units of `History.values`."""
+
+    mean: Array  # (m,)
+    std: Array  # (m,)
+
+
+@dataclass(frozen=True, eq=False)
+class Recommendation:
+    """The policy believed best, and the belief about its fbar."""
+
+    policy: Array  # (d,)
+    mean: float
+    std: float
+
+
+class Method(Protocol):
+    """Chooses what to simulate next. Implementations are frozen dataclasses registered with `aloq.problem.codec`."""
+
+    def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion: ...
+
+    def predict(self, encoding: Encoding, history: History, state: State | None, seed: int, policies: Array) -> Prediction: ...
+
+    def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation: ...

@@ -1,0 +1,32 @@
+"""What `best` answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+# The standard normal's 95 % quantile: 90 % of the mass lies within this many standard deviations.
+_Z90 = 1.6449
+
+
+@dataclass(frozen=True)
+class Best:
+    """The policy believed best, and the belief about its expected return in the user's units."""
+
+    policy: dict[str, Any]
+    mean: float
+    std: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """(low, high): holds the expected return with a probability of 90 %."""
+        return self.mean - _Z90 * self.std, self.mean + _Z90 * self.std
+
+    def __str__(self) -> str:
+        policy = ", ".join(f"{name}={_short(value)}" for name, value in self.policy.items())
+        low, high = self.interval
+        return f"{policy}: expected return {self.mean:.6g} ± {self.std:.2g} (90 %: {low:.6g} to {high:.6g})"
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else repr(value)

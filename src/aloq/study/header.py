@@ -1,0 +1,100 @@
+"""The first line of a journal: what the study is about."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+import aloq
+from aloq.methods.interface import Method
+from aloq.problem import codec
+from aloq.problem.errors import AloqError, JournalError, ProblemError
+from aloq.problem.problem import Problem
+from aloq.study.checks import shown
+from aloq.study.record import Record, plain
+
+SCHEMA = 1
+_SHOWN = 5  # differences quoted in a message
+
+
+def make(problem: Problem, method: Method, seed: int) -> Record:
+    """The header of a new journal."""
+    header = {"format": "aloq-journal", "schema": SCHEMA, "aloq": aloq.__version__}
+    return plain("header of a journal", header | {"problem": problem.to_json(), "method": codec.to_json(method), "seed": seed})
+
+
+def restore(header: Record, source: str) -> tuple[Problem, Method, int]:
+    """Problem, method and seed as the header has them."""
+    _check_schema(header, source)
+    try:
+        return Problem.from_json(header["problem"]), _method(header["method"]), int(header["seed"])
+    except KeyError as error:
+        raise JournalError(f"{source}, line 1: a header must have {error}. Restore the file from a copy.") from None
+    except (AloqError, TypeError, ValueError) as error:
+        raise JournalError(f"{source}, line 1: {error}") from error
+
+
+def compare(header: Record, given: Record, source: str) -> None:
+    """Check that a journal belongs to the study at hand."""
+    # By way of the objects, so that a field which a later aloq adds takes its default.
+    stored = make(*restore(header, source))
+    found = [line for key in ("problem", "method", "seed") for line in _differences(stored[key], given[key], key)]
+    if found:
+        more = [f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
+        raise JournalError(
+            f"{source} belongs to another study: {'; '.join(found[:_SHOWN] + more)}. "
+            f"To go on with it, use aloq.Study.resume({source!r}); to start anew, choose another journal."
+        )
+
+
+def _check_schema(header: Record, source: str) -> None:
+    schema = header.get("schema")
+    if not isinstance(schema, int) or schema < 1:
+        raise JournalError(f"{source}, line 1: the schema must be a positive integer, but is {schema!r}. Restore the file from a copy.")
+    if schema > SCHEMA:
+        raise JournalError(
+            f"aloq {aloq.__version__} reads journals up to schema {SCHEMA}, but {source} has schema {schema}, "
+            f"written by aloq {header.get('aloq')}. Upgrade aloq."
+        )
+
+
+def _method(data: Any) -> Method:
+    try:
+        method: Method = codec.from_json(data)
+    except ProblemError:
+        # A method is known to the codec once its module is loaded; aloq's own may not be yet.
+        _load_methods()
+        method = codec.from_json(data)
+    return method
+
+
+def _load_methods() -> None:
+    from aloq import methods
+
+    for module in pkgutil.iter_modules(methods.__path__):
+        importlib.import_module(f"aloq.methods.{module.name}")
+
+
+def _differences(stored: Any, given: Any, path: str) -> Iterator[str]:
+    """Where two JSON values differ, as sentences."""
+    if isinstance(stored, dict) and isinstance(given, dict):
+        if list(stored) != list(given) and set(stored) == set(given):
+            # The order of the variables is that of the columns.
+            yield f"{path} is in the order {shown(list(stored))} in the journal and {shown(list(given))} here"
+        for key in [*stored, *(key for key in given if key not in stored)]:
+            yield from _differences(stored.get(key, _MISSING), given.get(key, _MISSING), f"{path}.{key}")
+    elif isinstance(stored, list) and isinstance(given, list) and len(stored) == len(given):
+        for index, pair in enumerate(zip(stored, given, strict=True)):
+            yield from _differences(*pair, f"{path}[{index}]")
+    elif (type(stored), stored) != (type(given), given):
+        yield f"{path} is {shown(stored)} in the journal and {shown(given)} here"
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "missing"
+
+
+_MISSING = _Missing()

@@ -1,0 +1,144 @@
+"""A file that one process at a time may write.
+
+The lock is `flock` on the file itself: the kernel drops it when its holder dies, however it dies, and reading the file elsewhere in
+the program does not (POSIX record locks would be dropped by any `close` on the file). `flock` belongs to the open file, which a forked
+child inherits: a worker that outlives its parent would keep the file locked. So every child closes its copy as its first act, which
+leaves the parent's lock alone. Where the system has no `flock`, there is no lock.
+
+Who holds the file stands beside it, in NAME.pid. That is for the message only: a stale one means nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import platform
+import sys
+import warnings
+import weakref
+from pathlib import Path
+
+from aloq.problem.errors import JournalError, StudyError
+
+_UNSUPPORTED = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL}
+
+
+class LockedFile:
+    """Opened for reading and writing, created if missing, and this process's alone until `close`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._pid = os.getpid()
+        self._fd = _open(path)
+        self._linked = os.fstat(self._fd).st_nlink > 0  # not every file system counts links
+        try:
+            _lock(self._fd, path)
+        except BaseException:
+            os.close(self._fd)
+            raise
+        note = _pid_path(path.absolute())  # the simulator may change the directory
+        with contextlib.suppress(OSError):
+            note.write_text(f"{self._pid} {platform.node()}\n")
+        self._finalizer = weakref.finalize(self, _release, self._fd, note)
+        _HELD.add(self)
+
+    def read(self) -> bytes:
+        with open(self._fd, "rb", closefd=False) as file:
+            file.seek(0)
+            return file.read()
+
+    def write(self, data: bytes, offset: int) -> None:
+        """Make the file its first `offset` bytes and `data`, and force it to the disk. If that fails, cut it at `offset` again."""
+        self._check()
+        try:
+            os.ftruncate(self._fd, offset)
+            os.lseek(self._fd, offset, os.SEEK_SET)
+            _write_all(self._fd, data)
+            os.fsync(self._fd)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._fd, offset)
+            raise
+
+    def _check(self) -> None:
+        if self._fd < 0:
+            raise StudyError(
+                f"One process holds a study: {self._path} belongs to process {self._pid}, but its fork {os.getpid()} writes. "
+                "Return the value to that process and tell it there."
+            )
+        if self._linked and os.fstat(self._fd).st_nlink == 0:
+            raise OSError(errno.ENOENT, "the file was deleted", str(self._path))
+
+    def close(self) -> None:
+        self._finalizer()
+
+    def _forget(self) -> None:
+        if self._finalizer.detach():
+            os.close(self._fd)
+        self._fd = -1
+
+
+_HELD: weakref.WeakSet[LockedFile] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    for file in list(_HELD):
+        file._forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
+
+
+def _open(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+    except IsADirectoryError:
+        raise JournalError(f"A journal is a file, but {path} is a directory. Name a file in it, such as {path / 'study.jsonl'}.") from None
+    except FileNotFoundError:
+        raise JournalError(f"A journal is written into an existing directory, but there is no {path.parent}. Create it first.") from None
+    except OSError as error:
+        raise JournalError(f"A journal must be open to reading and writing, but {path} is not: {error.strerror}.") from error
+
+
+def _lock(fd: int, path: Path) -> None:
+    if sys.platform == "win32":
+        return
+    import fcntl
+
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise JournalError(f"One study at a time may write a journal, but {path} is in use by {_holder(path)}.") from None
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
+        warnings.warn(f"The file system of {path} has no locks ({error.strerror}): do not open it in two processes.", stacklevel=2)
+
+
+def _holder(path: Path) -> str:
+    try:
+        pid, host = _pid_path(path).read_text().split()
+    except (OSError, ValueError):
+        return "another process. Wait for it to end, or choose another journal"
+    if pid == str(os.getpid()) and host == platform.node():
+        return f"process {pid}, which is this one. Call `close()` on the study that holds it"
+    return f"process {pid} on {host}. Wait for it to end, or choose another journal"
+
+
+def _pid_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.pid")
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
+def _release(fd: int, note: Path) -> None:
+    # The note goes first: once the lock is gone, it may be the next holder's.
+    with contextlib.suppress(OSError):
+        note.unlink()
+    os.close(fd)

@@ -1,0 +1,289 @@
+"""The study: the one object that changes, and the only one that touches files and executors.
+
+Everything it knows is in a `Ledger`, a value; what survives the process is in a `Journal`, a file. Each change makes the next ledger and
+brings the file up to it.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsFloat, SupportsIndex, overload
+
+import numpy as np
+
+from aloq.methods.interface import Method, Prediction
+from aloq.problem.errors import JournalError, StudyError
+from aloq.problem.objective import Expectation
+from aloq.problem.problem import Problem
+from aloq.study import header
+from aloq.study.arguments import check_executor, check_method, check_point, check_problem, check_seed, check_simulate
+from aloq.study.best import Best
+from aloq.study.checks import real, shown, whole
+from aloq.study.journal import Journal, read
+from aloq.study.ledger import Ledger, replay
+from aloq.study.progress import Show, bar
+from aloq.study.record import plain
+from aloq.study.run import Flight, Simulate, run
+from aloq.study.trial import Trial
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Counts(NamedTuple):
+    """How many trials of a study are in which state."""
+
+    told: int
+    failed: int
+    pending: int
+
+
+class Study:
+    """Asks for simulations, is told what they returned, and knows the policy believed best.
+
+    `journal` names a file that keeps the study from process to process: if it exists, the study goes on where it ends. The same `seed`
+    and the same returns give the same trials. Use it as a context manager, or call `close()`, to let another study have the file.
+    """
+
+    def __init__(
+        self, problem: Problem, method: Method | None = None, journal: str | os.PathLike[str] | None = None, seed: int = 0
+    ) -> None:
+        self._problem = check_problem(problem)
+        self._method = check_method(method)
+        self._seed = check_seed(seed)
+        self._ledger = Ledger.empty(problem.encoding, problem.sign)
+        self._held: set[int] = set()  # trials that `ask` gave to the user of this process
+        self._lock = threading.RLock()
+        self._closed = False
+        self._journal: Journal | None = None if journal is None else self._open(journal)
+
+    @classmethod
+    def resume(cls, path: str | os.PathLike[str]) -> Self:
+        """The study whose journal is at `path`, exactly as it was."""
+        contents = read(path)
+        if contents.header is None:
+            raise JournalError(f"{path} is empty: there is no study to resume. Start one: aloq.Study(problem, journal={str(path)!r}).")
+        problem, method, seed = header.restore(contents.header, str(path))
+        return cls(problem, method, path, seed)
+
+    def _open(self, path: str | os.PathLike[str]) -> Journal:
+        given = header.make(self._problem, self._method, self._seed)
+        journal = Journal(path)
+        try:
+            if journal.contents.header is None:
+                journal.begin(given)
+            else:
+                header.compare(journal.contents.header, given, str(path))
+                self._ledger = replay(self._ledger, journal.contents.records, str(path))
+        except OSError as error:
+            journal.close()
+            raise JournalError(f"The journal {path} cannot be written: {error.strerror}.") from error
+        except BaseException:
+            journal.close()
+            raise
+        return journal
+
+    @property
+    def problem(self) -> Problem:
+        return self._problem
+
+    @property
+    def method(self) -> Method:
+        return self._method
+
+    @property
+    def seed(self) -> int:
+        return self._seed
+
+    @property
+    def journal(self) -> Path | None:
+        """The file that keeps the study, if any."""
+        return None if self._journal is None else self._journal.path
+
+    @property
+    def counts(self) -> Counts:
+        """How many trials are told, failed and pending."""
+        ledger = self._ledger
+        told, failed = len(ledger.told), len(ledger.failed)
+        return Counts(told=told, failed=failed, pending=len(ledger.entries) - told - failed)
+
+    @overload
+    def ask(self) -> Trial: ...
+
+    @overload
+    def ask(self, n: int) -> list[Trial]: ...
+
+    def ask(self, n: int | None = None) -> Trial | list[Trial]:
+        """The next pair to simulate, or a list of `n`. Each takes into account those still pending."""
+        with self._lock:
+            trials = self._ask(1 if n is None else whole("n", n, least=1))
+            self._held.update(trial.id for trial in trials)
+        return trials[0] if n is None else trials
+
+    def _ask(self, n: int) -> list[Trial]:
+        with self._lock:
+            self._check_open()
+            before = self._ledger
+            grown = before
+            for _ in range(n):
+                grown = self._suggest(grown)
+            self._ledger = grown
+            try:
+                self._save("No trial was handed out: free space or restore access, and ask again.")
+            except StudyError:
+                self._ledger = before
+                raise
+        return [copy.deepcopy(entry.trial) for entry in grown.entries[len(before.entries) :]]
+
+    def _suggest(self, ledger: Ledger) -> Ledger:
+        """The ledger with one more trial."""
+        encoding = ledger.encoding
+        suggestion = self._method.suggest(encoding, ledger.history(), ledger.state(), self._seed)
+        point = check_point(suggestion.point, encoding, self._method)
+        x, t = point[: encoding.policy_dim], point[encoding.policy_dim :]
+        # A policy that was simulated before keeps its exact values, so that it stays one policy.
+        policy = ledger.simulated(x) or encoding.decode_policy(x)
+        record = {"event": "ask", "id": len(ledger.entries), "policy": policy, "environment": encoding.decode_environment(t)}
+        return ledger.apply(plain("state of a method", record | {"state": suggestion.state}))
+
+    def tell(self, trial: Trial | SupportsIndex, value: SupportsFloat, *, seconds: float | None = None) -> None:
+        """Report what a simulation returned. Once this returns, the value is on the disk."""
+        number = real(value, way_out=" If the simulation failed, say so with `study.fail(trial, reason)`.")
+        self._settle({"event": "tell", "id": self._id(trial), "value": number, "seconds": seconds})
+
+    def fail(self, trial: Trial | SupportsIndex, reason: str = "", *, seconds: float | None = None) -> None:
+        """Report that a simulation gave no value. Once this returns, that is on the disk."""
+        if not isinstance(reason, str):
+            raise StudyError(f"`reason` must be a string, but is {shown(reason)}. Use str(...).")
+        self._settle({"event": "fail", "id": self._id(trial), "reason": reason, "seconds": seconds})
+
+    def _settle(self, record: dict[str, Any]) -> None:
+        with self._lock:
+            self._check_open()
+            self._ledger = self._ledger.apply(plain("report of a simulation", record))
+            self._held.discard(record["id"])
+            self._save("It need not be told again: free space or restore access, and go on.")
+
+    def _id(self, trial: Trial | SupportsIndex) -> int:
+        if not isinstance(trial, Trial):
+            return whole("trial", trial, least=0)
+        if trial != self._ledger.awaited(trial.id).trial:
+            raise StudyError(
+                f"A trial must be told as it was asked for, but trial {trial.id} of this study has another policy or environment. "
+                f"If it is the right trial and was changed since, give its id, {trial.id}, instead."
+            )
+        return trial.id
+
+    def _save(self, advice: str) -> None:
+        if self._journal is None:
+            return
+        try:
+            self._journal.write(self._ledger.log)
+        except OSError as error:
+            raise StudyError(
+                f"The journal {self._journal.path} could not be written: {error.strerror}. Every value told so far is held in memory and "
+                f"goes to the file with the next write that succeeds. {advice}"
+            ) from error
+
+    def optimize(
+        self, simulate: Simulate, evaluations: int, *, executor: Executor | None = None, parallel: int = 1, progress: Show = True
+    ) -> None:
+        """Simulate until the study holds `evaluations` returns in all.
+
+        `simulate(policy, environment)` gets two dicts and returns a number. If it raises, or returns something else, the trial counts as
+        failed and the study goes on, until 20 in a row fail. Trials that an earlier process left pending are simulated first.
+
+        With an `executor`, `parallel` simulations run at once, and are told in the order they end. Let a ProcessPoolExecutor spawn its
+        processes (`mp_context=multiprocessing.get_context("spawn")`): JAX, which most methods use, does not bear forking.
+
+        Ctrl-C stops the run: what was told is kept, the simulations under way stay pending, and KeyboardInterrupt goes on to the caller.
+        """
+        evaluations, parallel = whole("evaluations", evaluations, least=1), whole("parallel", parallel, least=1)
+        flight = Flight(check_simulate(simulate), check_executor(executor, parallel))
+        self._check_open()
+        try:
+            with bar(progress, self.counts.told, evaluations) as report:
+                run(self, flight, self._supply(), evaluations, parallel, report)
+        except KeyboardInterrupt:
+            if self._journal is not None:
+                kept = f"{self.counts.told} of {evaluations} evaluations are kept in {self._journal.path}"
+                print(f"Interrupted: {kept}. Run the script again to go on.", file=sys.stderr)
+            raise
+
+    def _supply(self) -> Iterator[Trial]:
+        """Trials to simulate: first the pending ones that nobody in this process holds, then new ones."""
+        ledger = self._ledger
+        for number in ledger.pending:
+            if number not in self._held:
+                yield copy.deepcopy(ledger.entries[number].trial)
+        while True:
+            yield from self._ask(1)
+
+    def best(self, environment: Any = None, objective: Any = None) -> Best:
+        """The policy believed best among those simulated.
+
+        `environment` asks for the best under another distribution of the same variables, without new simulations.
+        """
+        if objective is not None and not isinstance(objective, Expectation):
+            raise StudyError(f"`objective` must be aloq.Expectation() for now, but is {shown(objective)}.")
+        ledger = self._informed("best")
+        encoding = ledger.encoding if environment is None else ledger.encoding.reweighted(environment)
+        found = self._method.recommend(encoding, ledger.history(), ledger.state(), self._seed)
+        policy = ledger.simulated(found.policy) or encoding.decode_policy(found.policy)
+        return Best(policy=policy, mean=ledger.sign * float(found.mean), std=float(found.std))
+
+    def predict(self, policies: Sequence[Mapping[str, Any]]) -> Prediction:
+        """The belief about the expected return of each of `policies`, a list of dicts: arrays `.mean` and `.std`."""
+        if isinstance(policies, Mapping | str) or not all(isinstance(policy, Mapping) for policy in policies):
+            raise StudyError("`policies` must be a list of dicts, one a policy. For a single policy, give a list of one.")
+        ledger = self._informed("predict")
+        if not policies:
+            return Prediction(mean=np.empty(0), std=np.empty(0))
+        encoded = np.stack([ledger.encoding.encode_policy(policy) for policy in policies])
+        belief = self._method.predict(ledger.encoding, ledger.history(), ledger.state(), self._seed, encoded)
+        return Prediction(mean=ledger.sign * np.asarray(belief.mean), std=np.asarray(belief.std))
+
+    def _informed(self, verb: str) -> Ledger:
+        if not self._ledger.told:
+            raise StudyError(f"`{verb}` needs at least one return, but this study was told none. Call `optimize`, or `ask` and `tell`.")
+        return self._ledger
+
+    def trials(self) -> pd.DataFrame:
+        """One row a trial: id, state (told, failed, pending), value, policy.NAME, environment.NAME, reason, seconds."""
+        from aloq.study.table import table
+
+        return table(self._ledger, tuple(self._problem.policy_names), tuple(self._problem.environment_names))
+
+    def close(self) -> None:
+        """Let go of the journal. What is known can still be read; asking and telling is over."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            if self._journal is not None:
+                try:
+                    self._save("This study is closed, so that they are lost with this process.")
+                finally:
+                    self._journal.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StudyError("The study is closed. To go on with it, use aloq.Study.resume(path), or make a new one.")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        told, failed, pending = self.counts
+        kept = "" if self._journal is None else f", journal={str(self._journal.path)!r}"
+        return f"<Study: {told} told, {failed} failed, {pending} pending{kept}>"

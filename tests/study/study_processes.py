@@ -1,0 +1,45 @@
+"""Real processes for tests: start one, wait for something, end one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+PREAMBLE = """
+import os, sys, time
+from study_stub import *
+from aloq.study.study import Study
+"""
+
+
+def start(code: str, *arguments: object) -> subprocess.Popen[str]:
+    """Run `code` in a process of its own, with the arguments in sys.argv."""
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])}
+    command = [sys.executable, "-c", PREAMBLE + code, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    """The next line it prints."""
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.wait()
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+
+
+def eventually(check: Callable[[], bool]) -> bool:
+    """Whether `check` comes true within half a minute."""
+    limit = time.monotonic() + 30
+    while not check() and time.monotonic() < limit:
+        time.sleep(0.02)
+    return check()

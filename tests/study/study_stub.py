@@ -1,0 +1,75 @@
+"""A method that is cheap and that notices everything, a problem with every kind of variable, and simulators for processes."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from aloq.methods.interface import Array, History, Prediction, Recommendation, State, Suggestion
+from aloq.problem.codec import register
+from aloq.problem.distributions import Discrete
+from aloq.problem.encoding import Encoding
+from aloq.problem.problem import Problem
+from aloq.problem.variables import Choice, Integer, Real
+
+
+@register
+@dataclass(frozen=True)
+class Alert:
+    """Draws from a generator seeded by every bit it is given, so that a study that forgets anything asks for something else."""
+
+    repeat: int = 3  # every so many suggestions, a policy told before comes again
+
+    def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
+        parts = (history.told, history.values, history.pending, history.failed)
+        print_ = b"|".join([*(part.tobytes() for part in parts), json.dumps(state).encode()])
+        rng = np.random.default_rng([seed, history.asked, zlib.crc32(print_)])
+        d = encoding.policy_dim
+        x = encoding.snap_policies(rng.random((1, d)))[0]
+        if len(history.told) and history.asked % self.repeat == 0:
+            x = history.told[rng.integers(len(history.told)), :d]
+        t = encoding.snap_environments(encoding.draw_environments(rng.random((1, len(encoding.factors)))))[0]
+        return Suggestion(np.concatenate([x, t]), {"draws": rng.normal(size=3).tolist(), "step": history.asked})
+
+    def predict(self, encoding: Encoding, history: History, state: State | None, seed: int, policies: Array) -> Prediction:
+        distance = np.linalg.norm(policies[:, None] - history.told[None, :, : encoding.policy_dim], axis=2)
+        return Prediction(mean=history.values[np.argmin(distance, axis=1)], std=0.1 + np.min(distance, axis=1))
+
+    def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
+        i = int(np.argmax(history.values))
+        return Recommendation(history.told[i, : encoding.policy_dim], float(history.values[i]), 1.0 / len(history.told))
+
+
+def make_problem(direction: str = "maximize", high: float = 10.0) -> Problem:
+    return Problem(
+        policy={"kp": (0.0, high), "kd": Real(1e-4, 1.0, log=True), "gait": Integer(1, 8), "mode": Choice(["trot", "walk", "run"])},
+        environment={"payload": Discrete([0.0, 2.0, 9.0], p=[0.90, 0.09, 0.01]), "sensor": Choice(["ok", "failed"], p=[0.995, 0.005])},
+        direction=direction,
+    )
+
+
+def simulate(policy: dict[str, Any], environment: dict[str, Any]) -> float:
+    """A return that depends on every variable."""
+    base: float = math.sin(policy["kp"]) + math.log10(policy["kd"]) + policy["gait"] / 7 + len(policy["mode"])
+    penalty: float = environment["payload"] / 3 + 5 * (environment["sensor"] == "failed")
+    return base - penalty
+
+
+def slow(policy: dict[str, Any], environment: dict[str, Any]) -> float:
+    time.sleep(0.05)
+    return simulate(policy, environment)
+
+
+def dying(policy: dict[str, Any], environment: dict[str, Any]) -> float:
+    os._exit(7)
+
+
+def in_main_process(policy: dict[str, Any], environment: dict[str, Any]) -> float:
+    return float(os.getpid() == int(os.environ["MAIN_PID"]))

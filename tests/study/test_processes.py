@@ -1,0 +1,183 @@
+"""The study among real processes: killed, interrupted, and with workers that die."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+import study_stub
+from study_processes import end, eventually, line, start
+from study_stub import Alert, simulate
+
+from aloq.problem.errors import StudyError
+from aloq.problem.problem import Problem
+from aloq.study.journal import read
+from aloq.study.study import Study
+
+# Other tests may have loaded JAX, which does not bear forking.
+SPAWN = multiprocessing.get_context("spawn")
+
+
+def log(path: Path) -> list[dict[str, object]]:
+    return [{**record, "seconds": None} for record in read(path).records]
+
+
+def told(path: Path) -> int:
+    return path.exists() and sum(record["event"] == "tell" for record in read(path).records)
+
+
+SCRIPT = "Study(make_problem(), Alert(), journal=sys.argv[1], seed=3).optimize(slow, 24)"
+
+
+def test_a_script_killed_in_the_middle_finishes_when_run_again(tmp_path: Path, problem: Problem) -> None:
+    killed, straight = tmp_path / "killed.jsonl", tmp_path / "straight.jsonl"
+    for kills in (2, 5):
+        process = start(SCRIPT, killed)
+        assert eventually(lambda: told(killed) >= kills)  # noqa: B023
+        end(process)
+        assert told(killed) < 24
+    process = start(SCRIPT, killed)
+    assert process.wait(30) == 0
+    end(process)
+    with Study(problem, Alert(), journal=straight, seed=3) as study:
+        study.optimize(simulate, 24, progress=False)
+    assert log(killed) == log(straight)
+
+
+@pytest.mark.parametrize("journal", [True, False])
+def test_an_interrupt_keeps_what_was_told_and_says_how_to_go_on(path: Path, journal: bool) -> None:
+    code = """
+study = Study(make_problem(), Alert(), journal=sys.argv[1] or None, seed=3)
+def hang(policy, environment):
+    if study.counts.told == 3:
+        print("hanging", flush=True)
+        time.sleep(60)
+    return slow(policy, environment)
+try:
+    study.optimize(hang, 1000)
+except KeyboardInterrupt:
+    print("caught", *study.counts, flush=True)
+    raise
+"""
+    process = start(code, path if journal else "")
+    assert line(process) == "hanging"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGINT
+    assert out == "caught 3 0 1\n"
+    notice = [line for line in err.splitlines() if line.startswith("Interrupted: ")]
+    if journal:
+        assert notice == [f"Interrupted: 3 of 1000 evaluations are kept in {path}. Run the script again to go on."]
+        assert log(path)[-1]["event"] == "ask"
+    else:
+        assert notice == []
+
+
+def test_an_interrupt_from_the_terminal_reaches_workers_and_study_alike(path: Path) -> None:
+    code = """
+import signal, os
+from concurrent.futures import ProcessPoolExecutor
+os.setpgrp()
+with ProcessPoolExecutor(2) as pool:
+    Study(make_problem(), Alert(), journal=sys.argv[1]).optimize(slow, 1000, executor=pool, parallel=2)
+"""
+    process = start(code, path)
+    assert eventually(lambda: told(path) >= 4)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode != 0
+    assert f"Interrupted: {told(path)} of 1000 evaluations are kept in {path}." in err
+    with Study.resume(path) as study:
+        assert study.counts.failed == 0
+        assert study.counts.pending <= 2
+
+
+def test_processes_simulate_and_one_process_tells(path: Path, problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAIN_PID", str(os.getpid()))
+    with ProcessPoolExecutor(2, mp_context=SPAWN) as pool, Study(problem, Alert(), journal=path) as study:
+        study.optimize(study_stub.in_main_process, 4, executor=pool, parallel=2, progress=False)
+        assert study.counts == (4, 0, 0)
+        assert study.trials()["value"].tolist() == [0.0] * 4
+        study.optimize(simulate, 12, executor=pool, parallel=2, progress=False)
+    with Study.resume(path) as study:
+        assert study.counts == (12, 0, 0)
+        values = study.trials()["value"].tolist()
+        trials = [entry.trial for entry in study._ledger.entries]
+    assert values[4:] == [simulate(trial.policy, trial.environment) for trial in trials[4:]]
+
+
+def test_a_process_pool_of_one_is_the_same_as_none(problem: Problem) -> None:
+    serial, pooled = Study(problem, Alert()), Study(problem, Alert())
+    serial.optimize(simulate, 6, progress=False)
+    with ProcessPoolExecutor(1, mp_context=SPAWN) as pool:
+        pooled.optimize(simulate, 6, executor=pool, progress=False)
+    assert [{**r, "seconds": 0} for r in serial._ledger.log] == [{**r, "seconds": 0} for r in pooled._ledger.log]
+
+
+def test_workers_that_die_leave_their_trials_pending(path: Path, problem: Problem) -> None:
+    with Study(problem, Alert(), journal=path) as study:
+        with (
+            ProcessPoolExecutor(2, mp_context=SPAWN) as pool,
+            pytest.raises(StudyError, match=r"The executor broke: a worker was killed .* call `optimize` again with a new executor"),
+        ):
+            study.optimize(study_stub.dying, 4, executor=pool, parallel=2, progress=False)
+        assert study.counts.told == study.counts.failed == 0
+        assert study.counts.pending >= 1
+    with Study.resume(path) as study:
+        study.optimize(simulate, 4, progress=False)
+        assert study.counts == (4, 0, 0)
+        assert len(study.trials()) == 4
+
+
+def test_a_simulator_that_cannot_travel_is_said_at_once(problem: Problem) -> None:
+    study = Study(problem, Alert())
+    with (
+        ProcessPoolExecutor(1, mp_context=SPAWN) as pool,
+        pytest.raises(StudyError, match=r"could not run the simulator: .*(pickle|local object).* defined at the top level of a module"),
+    ):
+        study.optimize(lambda policy, environment: 1.0, 4, executor=pool, progress=False)
+    assert study.counts == (0, 0, 1)
+
+
+def test_a_file_size_limit_is_a_disk_that_is_full_and_then_is_not(path: Path) -> None:
+    code = """
+import os, resource
+study = Study(make_problem(), Alert(), journal=sys.argv[1])
+trials = study.ask(3)
+size = os.path.getsize(sys.argv[1])
+hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, hard))
+try:
+    study.tell(trials[0], 1.0)
+except Exception as error:
+    print(type(error).__name__, "File too large" in str(error), os.path.getsize(sys.argv[1]) == size, flush=True)
+resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+study.tell(trials[1], 2.0)
+os._exit(0)
+"""
+    process = start(code, path)
+    out, err = process.communicate(timeout=30)
+    assert (out, err) == ("StudyError True True\n", "")
+    with Study.resume(path) as study:
+        assert study.counts == (2, 0, 1)
+
+
+def test_a_new_process_knows_aloqs_own_methods(path: Path, problem: Problem) -> None:
+    with Study(problem, journal=path) as study:
+        trial = study.ask()
+        study.tell(trial, 1.0)
+        following = study.ask()
+    code = f"""
+import aloq
+study = aloq.Study.resume({str(path)!r})
+assert study.method == aloq.ALOQ()
+assert study.counts == (1, 0, 1)
+print(study.ask().policy == aloq.Study(study.problem).ask(3)[2].policy, study.trials()["policy.kp"][1] == {following.policy["kp"]!r})
+"""
+    process = start(code)
+    out, err = process.communicate(timeout=60)
+    assert (out, err) == ("True True\n", "")

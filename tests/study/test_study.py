@@ -1,0 +1,346 @@
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+import study_stub
+from study_stub import Alert, simulate
+
+from aloq.methods.interface import History, State, Suggestion
+from aloq.problem.distributions import Discrete
+from aloq.problem.encoding import Encoding
+from aloq.problem.errors import ProblemError, StudyError
+from aloq.problem.objective import Expectation
+from aloq.problem.problem import Problem
+from aloq.problem.variables import Choice
+from aloq.study.best import Best
+from aloq.study.study import Study
+from aloq.study.trial import Trial
+
+
+@pytest.fixture
+def study(problem: Problem) -> Study:
+    return Study(problem, Alert(), seed=3)
+
+
+def test_ask_gives_one_trial_or_a_list(study: Study, problem: Problem) -> None:
+    trial = study.ask()
+    assert isinstance(trial, Trial)
+    assert trial.id == 0
+    assert list(trial.policy) == list(problem.policy_names)
+    assert list(trial.environment) == list(problem.environment_names)
+    assert [t.id for t in study.ask(3)] == [1, 2, 3]
+    assert [t.id for t in study.ask(1)] == [4]
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, True, "2"])
+def test_a_count_to_ask_for_must_be_positive(study: Study, n: Any) -> None:
+    with pytest.raises(StudyError, match=r"`n` must be an integer of at least 1, but is "):
+        study.ask(n)
+
+
+def test_each_suggestion_sees_those_still_pending(problem: Problem) -> None:
+    together, apart = Study(problem, Alert()), Study(problem, Alert())
+    assert together.ask(4) == [apart.ask() for _ in range(4)]
+
+
+@dataclass(frozen=True)
+class Spy(Alert):
+    seen: list[tuple[Encoding, History, State | None, int]] = field(default_factory=list)
+
+    def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
+        self.seen.append((encoding, history, copy.deepcopy(state), seed))
+        if state is not None:
+            state.clear()  # a method should not, but must not do harm
+        return super().suggest(encoding, history, self.seen[-1][2], seed)
+
+    def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Any:
+        self.seen.append((encoding, history, state, seed))
+        return super().recommend(encoding, history, state, seed)
+
+
+def test_what_a_method_sees() -> None:
+    problem = study_stub.make_problem("minimize")
+    spy = Spy()
+    study = Study(problem, spy, seed=5)
+    trials = study.ask(4)
+    study.tell(trials[2], 3.0)
+    study.fail(trials[0])
+    study.tell(trials[1], -2.0)
+    study.ask()
+
+    encoding, history, state, seed = spy.seen[-1]
+    point = {t.id: np.concatenate([encoding.encode_policy(t.policy), encoding.encode_environment(t.environment)]) for t in trials}
+    np.testing.assert_array_equal(history.told, [point[2], point[1]])  # in the order of telling
+    np.testing.assert_array_equal(history.values, [-3.0, 2.0])  # larger is better
+    np.testing.assert_array_equal(history.pending, [point[3]])
+    np.testing.assert_array_equal(history.failed, [point[0]])
+    assert history.asked == 4
+    assert state is not None
+    assert state["step"] == 3
+    assert seed == 5
+    first = spy.seen[0]
+    assert first[1].told.shape == first[1].pending.shape == first[1].failed.shape == (0, encoding.policy_dim + encoding.environment_dim)
+    assert first[2] is None
+
+
+def test_a_repeated_policy_is_the_same_to_the_bit(study: Study) -> None:
+    study.optimize(simulate, 30, progress=False)
+    table = study.trials()
+    assert table["policy.kp"].nunique() < 25
+    points = study._ledger.points[:, : study.problem.encoding.policy_dim]
+    assert len(np.unique(points, axis=0)) == table["policy.kp"].nunique()
+
+
+def test_tell_takes_a_trial_or_its_id(study: Study) -> None:
+    _, second, third = study.ask(3)
+    study.tell(second, np.float32(0.5))
+    study.tell(0, 7)
+    study.fail(np.int64(third.id), "no")
+    assert study.trials()["value"].tolist()[:2] == [7.0, 0.5]
+    assert study.counts == (2, 1, 0)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_value_that_is_not_finite_points_to_fail(study: Study, value: float) -> None:
+    trial = study.ask()
+    with pytest.raises(StudyError, match=r"must be finite, but (nan|inf) came\. If the simulation failed, .* `study\.fail"):
+        study.tell(trial, value)
+    assert study.counts == (0, 0, 1)
+
+
+@pytest.mark.parametrize("value", [None, "3", np.array([1.0]), True])
+def test_a_value_must_be_a_number(study: Study, value: Any) -> None:
+    trial = study.ask()
+    with pytest.raises(StudyError, match=r"The return of a simulation must be a real number, but .* came\."):
+        study.tell(trial, value)
+
+
+def test_each_trial_is_settled_once(study: Study) -> None:
+    with pytest.raises(StudyError, match=r"this study has asked for none yet, but 0 came"):
+        study.tell(0, 1.0)
+    first, second = study.ask(2)
+    study.tell(first, 1.0)
+    study.fail(second, "no")
+    with pytest.raises(StudyError, match=r"A trial can be told or failed once, but trial 0 was already told 1\.0"):
+        study.tell(first, 2.0)
+    with pytest.raises(StudyError, match=r"A trial can be told or failed once, but trial 0 was already told 1\.0"):
+        study.fail(0)
+    with pytest.raises(StudyError, match="trial 1 was already reported as failed"):
+        study.tell(second, 1.0)
+    with pytest.raises(StudyError, match="this study has the trials 0 to 1, but 2 came"):
+        study.tell(2, 1.0)
+    for wrong in (-1, "0", None, 0.0, True):
+        with pytest.raises(StudyError, match=r"`trial` must be an integer of at least 0, but is "):
+            study.tell(wrong, 1.0)  # type: ignore[arg-type]
+    assert study.counts == (1, 1, 0)
+
+
+def test_a_trial_of_another_study_is_refused(study: Study, problem: Problem) -> None:
+    study.ask()
+    foreign = Study(problem, Alert(), seed=99).ask()
+    with pytest.raises(StudyError, match=r"trial 0 of this study has another policy or environment\. If it is .* give its id, 0"):
+        study.tell(foreign, 1.0)
+
+
+def test_a_trial_changed_by_its_user_does_not_change_the_study(study: Study) -> None:
+    trial = study.ask()
+    kp = trial.policy["kp"]
+    trial.policy["kp"] = -1.0
+    trial.environment.clear()
+    study.tell(trial.id, 1.0)
+    best = study.best()
+    assert best.policy["kp"] == kp
+    best.policy.clear()
+    assert study.best().policy["kp"] == kp
+
+
+def test_a_trial_is_frozen_hashable_and_pickles(study: Study) -> None:
+    trial = study.ask()
+    assert {trial: 1}[pickle.loads(pickle.dumps(trial))] == 1
+    with pytest.raises(AttributeError, match="cannot assign"):
+        trial.id = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("reason", [None, 3, ValueError("x")])
+def test_a_reason_is_a_string(study: Study, reason: Any) -> None:
+    trial = study.ask()
+    with pytest.raises(StudyError, match=r"`reason` must be a string, but is .* Use str"):
+        study.fail(trial, reason)
+
+
+@pytest.mark.parametrize("seconds", [math.nan, "fast"])
+def test_seconds_are_a_number(study: Study, seconds: Any) -> None:
+    trial = study.ask()
+    with pytest.raises(StudyError, match=r"finite numbers only|'seconds' has the wrong type"):
+        study.tell(trial, 1.0, seconds=seconds)
+    assert study.counts == (0, 0, 1)
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_best_is_in_the_users_units_and_among_the_simulated(direction: str) -> None:
+    study = Study(study_stub.make_problem(direction), Alert())
+    study.optimize(simulate, 12, progress=False)
+    table = study.trials()
+    row = table.loc[table["value"].idxmax() if direction == "maximize" else table["value"].idxmin()]
+    best = study.best()
+    assert best.mean == row["value"]
+    assert best.policy == {name: row[f"policy.{name}"] for name in study.problem.policy_names}
+    assert best.std == pytest.approx(1 / 12)
+    assert best.interval == pytest.approx((best.mean - 1.6449 / 12, best.mean + 1.6449 / 12))
+
+
+def test_best_reads_well() -> None:
+    best = Best({"kp": 1 / 3, "mode": "walk", "gait": 2}, mean=2.0, std=0.5)
+    assert str(best) == "kp=0.333333, mode='walk', gait=2: expected return 2 ± 0.5 (90 %: 1.17755 to 2.82245)"
+    assert repr(best).startswith("Best(policy={'kp': 0.333")
+
+
+def test_best_under_another_environment_sees_its_weights(problem: Problem) -> None:
+    spy = Spy()
+    study = Study(problem, spy)
+    study.optimize(simulate, 5, progress=False)
+    before = study.trials()
+    other = {"payload": Discrete([0.0, 2.0, 9.0], p=[0.2, 0.3, 0.5]), "sensor": Choice(["ok", "failed"], p=[0.9, 0.1])}
+    study.best(environment=other)
+    weights = [factor.weights.tolist() for factor in spy.seen[-1][0].factors]
+    np.testing.assert_allclose(np.concatenate(weights), [0.2, 0.3, 0.5, 0.9, 0.1])
+    assert study.trials().equals(before)
+    with pytest.raises(ProblemError, match="sensor"):
+        study.best(environment={"payload": other["payload"]})
+
+
+def test_objectives_other_than_the_expectation_are_refused(study: Study) -> None:
+    study.optimize(simulate, 2, progress=False)
+    assert study.best(objective=Expectation()) == study.best()
+    for wrong in ("cvar", Expectation, 0.1):
+        with pytest.raises(StudyError, match=r"`objective` must be aloq\.Expectation\(\) for now, but is "):
+            study.best(objective=wrong)
+
+
+def test_best_and_predict_need_a_return(study: Study) -> None:
+    study.fail(study.ask())
+    with pytest.raises(StudyError, match=r"`best` needs at least one return, but this study was told none\. Call `optimize`"):
+        study.best()
+    with pytest.raises(StudyError, match="`predict` needs at least one return"):
+        study.predict([])
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_predict_is_in_the_users_units(sign: int) -> None:
+    study = Study(study_stub.make_problem("maximize" if sign == 1 else "minimize"), Alert(repeat=100))
+    study.optimize(simulate, 6, progress=False)
+    rows = [entry.trial.policy for entry in study._ledger.entries]
+    belief = study.predict(rows)
+    np.testing.assert_array_equal(belief.mean, study.trials()["value"])
+    np.testing.assert_allclose(belief.std, 0.1)
+    assert study.predict([]).mean.shape == (0,)
+
+
+def test_predict_wants_a_list_of_dicts(study: Study) -> None:
+    study.optimize(simulate, 2, progress=False)
+    policy = study.best().policy
+    for wrong in (policy, "kp", [1.0], [[1.0, 2.0]]):
+        with pytest.raises(StudyError, match=r"`policies` must be a list of dicts, one a policy\. For a single policy, give a list of one"):
+            study.predict(wrong)  # type: ignore[arg-type]
+    with pytest.raises(ProblemError, match="kd"):
+        study.predict([{"kp": 1.0}])
+
+
+def test_looking_changes_nothing(problem: Problem) -> None:
+    quiet, curious = Study(problem, Alert()), Study(problem, Alert())
+    for _ in range(6):
+        trial = curious.ask()
+        assert quiet.ask() == trial
+        value = simulate(trial.policy, trial.environment)
+        quiet.tell(trial, value)
+        curious.tell(trial, value)
+        curious.best()
+        curious.predict([trial.policy])
+        curious.trials()
+        repr(curious)
+
+
+def test_trials_is_a_table(study: Study) -> None:
+    columns = ["id", "state", "value", "policy.kp", "policy.kd", "policy.gait", "policy.mode"]
+    columns += ["environment.payload", "environment.sensor", "reason", "seconds"]
+    assert list(study.trials().columns) == columns
+    assert len(study.trials()) == 0
+    trials = study.ask(3)
+    study.tell(trials[1], 2.5, seconds=1.25)
+    study.fail(trials[0], "diverged")
+    table = study.trials()
+    assert list(table.columns) == columns
+    assert table["id"].tolist() == [0, 1, 2]
+    assert table["state"].tolist() == ["failed", "told", "pending"]
+    assert table["reason"].tolist() == ["diverged", "", ""]
+    np.testing.assert_array_equal(table["value"], [np.nan, 2.5, np.nan])
+    np.testing.assert_array_equal(table["seconds"], [np.nan, 1.25, np.nan])
+    assert table["policy.gait"].tolist() == [t.policy["gait"] for t in trials]
+    assert table["environment.sensor"].tolist() == [t.environment["sensor"] for t in trials]
+
+
+def test_the_constructor_checks_its_arguments(problem: Problem) -> None:
+    with pytest.raises(StudyError, match=r"`problem` must be an aloq\.Problem, but is \{\}"):
+        Study({}, Alert())  # type: ignore[arg-type]
+    with pytest.raises(StudyError, match=r"`method` must be an object, but is the class Alert\. Write Alert\(\)"):
+        Study(problem, Alert)  # type: ignore[arg-type]
+    with pytest.raises(StudyError, match=r"but 'aloq' lacks suggest, predict, recommend\. Use aloq\.ALOQ\(\)"):
+        Study(problem, "aloq")  # type: ignore[arg-type]
+    for seed in (-1, 1.0, None, True):
+        with pytest.raises(StudyError, match=r"`seed` must be an integer of at least 0, but is "):
+            Study(problem, Alert(), seed=seed)  # type: ignore[arg-type]
+    with pytest.raises(StudyError, match=r"`seed` must be below 2\*\*63"):
+        Study(problem, Alert(), seed=2**63)
+
+
+@dataclass(frozen=True)
+class Confused(Alert):
+    point: tuple[float, ...] = ()
+    state: Any = field(default_factory=dict)
+
+    def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
+        right = super().suggest(encoding, history, state, seed)
+        return Suggestion(np.array(self.point) if self.point else right.point, self.state)
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (Confused(point=(0.5,)), r"A method must suggest \d+ finite numbers, but Confused suggested"),
+        (Confused(point=(math.nan,) * 8), r"A method must suggest"),
+        (Confused(state={"x": math.inf}), r"The state of a method must hold plain JSON"),
+        (Confused(state=None), r"The field 'state' has the wrong type: None"),
+    ],
+)
+def test_a_method_that_misbehaves_is_named(problem: Problem, method: Confused, message: str) -> None:
+    study = Study(problem, method)
+    with pytest.raises(StudyError, match=message):
+        study.ask(2)
+    assert study.counts == (0, 0, 0)
+
+
+def test_threads_may_share_a_study(study: Study) -> None:
+    def work() -> None:
+        for _ in range(10):
+            trial = study.ask()
+            study.tell(trial, simulate(trial.policy, trial.environment))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert study.counts == (40, 0, 0)
+
+
+def test_repr(study: Study) -> None:
+    study.ask(2)
+    study.tell(0, 1.0)
+    assert repr(study) == "<Study: 1 told, 0 failed, 1 pending>"

@@ -6,11 +6,13 @@ x       (q, D)  the policy paired with candidate environments
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
@@ -22,11 +24,14 @@ from aloq.problem.codec import register
 from aloq.problem.encoding import Encoding
 from aloq.quadrature.belief import Belief
 
+Points = NDArray[np.float64]
+Score = Callable[[Belief, Array, Array], Array]
+
 
 class EnvironmentRule(Protocol):
     """Chooses an environment for a policy."""
 
-    def choose(self, belief: Belief, encoding: Encoding, pi: NDArray[np.float64], taken: NDArray[np.float64], seed: list[int]) -> NDArray[np.float64]:
+    def choose(self, belief: Belief, encoding: Encoding, pi: Points, taken: Points, seed: list[int]) -> Points:
         """The environment, (e,), avoiding the `taken` ones, (k, e), that are out for evaluation or failed with this policy."""
         ...
 
@@ -36,7 +41,7 @@ class EnvironmentRule(Protocol):
 class VarianceReduction:
     """The environment whose simulation leaves the least variance of fbar(pi)."""
 
-    def choose(self, belief: Belief, encoding: Encoding, pi: NDArray[np.float64], taken: NDArray[np.float64], seed: list[int]) -> NDArray[np.float64]:
+    def choose(self, belief: Belief, encoding: Encoding, pi: Points, taken: Points, seed: list[int]) -> Points:
         return search(partial(_scores, _reduction, belief, pi), encoding, taken, seed)
 
 
@@ -45,7 +50,7 @@ class VarianceReduction:
 class UncertaintySampling:
     """The environment where f(pi, theta) itself is least known."""
 
-    def choose(self, belief: Belief, encoding: Encoding, pi: NDArray[np.float64], taken: NDArray[np.float64], seed: list[int]) -> NDArray[np.float64]:
+    def choose(self, belief: Belief, encoding: Encoding, pi: Points, taken: Points, seed: list[int]) -> Points:
         return search(partial(_scores, _uncertainty, belief, pi), encoding, taken, seed)
 
 
@@ -54,7 +59,7 @@ class UncertaintySampling:
 class RandomDraw:
     """An environment drawn from p(theta), as it would come in the real world."""
 
-    def choose(self, belief: Belief, encoding: Encoding, pi: NDArray[np.float64], taken: NDArray[np.float64], seed: list[int]) -> NDArray[np.float64]:
+    def choose(self, belief: Belief, encoding: Encoding, pi: Points, taken: Points, seed: list[int]) -> Points:
         rng = np.random.default_rng(seed)
         return encoding.draw_environments(rng.uniform(size=(1, len(encoding.factors))))[0]
 
@@ -67,10 +72,10 @@ def _uncertainty(belief: Belief, pi: Array, x: Array) -> Array:
     return expected(belief.pair_mean_and_variance(x)[1])
 
 
-_compiled = {rule: jax.jit(rule) for rule in (_reduction, _uncertainty)}
+_compiled: dict[Score, Score] = {rule: jax.jit(rule) for rule in (_reduction, _uncertainty)}
 
 
-def _scores(rule: object, belief: Belief, pi: NDArray[np.float64], theta: NDArray[np.float64]) -> NDArray[np.float64]:
+def _scores(rule: Score, belief: Belief, pi: Points, theta: Points) -> Points:
     """Score environments theta, (q, e), in a padded batch."""
     x = np.concatenate([np.broadcast_to(pi, (len(theta), len(pi))), theta], axis=1)
-    return np.asarray(_compiled[rule](belief, pi, pad(x, padded_size(len(x))))[: len(x)])
+    return np.asarray(_compiled[rule](belief, jnp.asarray(pi), jnp.asarray(pad(x, padded_size(len(x)))))[: len(x)])

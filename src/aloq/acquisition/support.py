@@ -1,11 +1,13 @@
 """Search for the best environment in the support of p(theta).
 
-A support of up to `ENUMERATE` points is scored whole. A larger one, a product of independent factors, is searched: a shortlist drawn by
-weight and evenly over the support, then sweeps along one factor at a time from the best found, as far as they help.
+A support of up to `ENUMERATE` points is scored whole. A larger one is searched: a shortlist drawn by weight and evenly over the support,
+then sweeps along one independent factor at a time from the best found, as far as they help. A sweep visits all levels of a factor, or those
+nearest to where it stands if they are many.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -14,9 +16,9 @@ from numpy.typing import NDArray
 from aloq.problem.encoding import Encoding
 
 Array = NDArray[np.float64]
-ENUMERATE = 1024
+ENUMERATE = 256
 SHORTLIST = 128
-SWEEPS = 3
+SWEEPS = 2
 
 
 def search(score: Callable[[Array], Array], encoding: Encoding, taken: Array, seed: list[int]) -> Array:
@@ -24,7 +26,7 @@ def search(score: Callable[[Array], Array], encoding: Encoding, taken: Array, se
     sizes = [len(f.weights) for f in encoding.factors]
     if np.prod(sizes, dtype=float) <= ENUMERATE:
         positions = np.stack(np.unravel_index(np.arange(int(np.prod(sizes))), sizes), axis=1)
-        return _best(score, encoding, positions, taken)[1]
+        return _top(score, encoding, positions, taken)[1]
     return _sweep(score, encoding, sizes, taken, np.random.default_rng(seed))
 
 
@@ -32,23 +34,25 @@ def _sweep(score: Callable[[Array], Array], encoding: Encoding, sizes: list[int]
     by_weight = [rng.choice(n, SHORTLIST // 2, p=f.weights) for n, f in zip(sizes, encoding.factors, strict=True)]
     evenly = [rng.integers(n, size=SHORTLIST // 2) for n in sizes]
     value, best, position = _top(score, encoding, np.concatenate([np.stack(by_weight, 1), np.stack(evenly, 1)]), taken)
-    for _ in range(SWEEPS):
-        before = value
-        for axis, size in enumerate(sizes):
-            levels = np.arange(size) if size <= SHORTLIST else rng.choice(size, SHORTLIST, replace=False)
-            line = np.repeat(position[None], len(levels), axis=0)
-            line[:, axis] = levels
-            found = _top(score, encoding, line, taken)
-            if found[0] > value:
-                value, best, position = found
-        if value <= before:
+    settled = 0
+    for axis in itertools.islice(itertools.cycle(range(len(sizes))), SWEEPS * len(sizes)):
+        line = _line(encoding, position, axis)
+        found = _top(score, encoding, line, taken)
+        settled = 0 if found[0] > value else settled + 1
+        value, best, position = max((value, best, position), found, key=lambda candidate: candidate[0])
+        if settled >= len(sizes):  # no factor has anything better
             break
     return best
 
 
-def _best(score: Callable[[Array], Array], encoding: Encoding, positions: NDArray[np.intp], taken: Array) -> tuple[float, Array]:
-    value, best, _ = _top(score, encoding, positions, taken)
-    return value, best
+def _line(encoding: Encoding, position: NDArray[np.intp], axis: int) -> NDArray[np.intp]:
+    """Positions that differ along one factor only: all its levels, or the nearest ones."""
+    nodes = encoding.factors[axis].nodes
+    distance = np.sum((nodes - nodes[position[axis]]) ** 2, axis=1)
+    levels = np.argsort(distance, kind="stable")[:SHORTLIST]
+    line = np.repeat(position[None], len(levels), axis=0)
+    line[:, axis] = levels
+    return line
 
 
 def _top(

@@ -74,12 +74,13 @@ def update(structure: Structure, x: Array, y: Array, before: Chains | None, coun
     size = padded_size(len(y))
     data = Data(*(jnp.asarray(pad(part, size)) for part in (x, y, np.ones(len(y)))))
     k_mode, k_first, k_move = random.split(random.key(np.random.default_rng(seed).integers(2**32)), 3)
-    chains, heights = (None, None) if before is None else _move(structure, before, data, k_move, MOVES)
-    if chains is None or len(y) % RESTART_EVERY == 0:
-        mode = _best_mode(structure, data, k_mode)
-        if chains is None or mode.mass > _mass(chains, heights) + MARGIN:
-            chains = _fresh(structure, mode, data, k_first, count)
-    return chains
+    if before is None:
+        return _fresh(structure, _best_mode(structure, data, k_mode), data, k_first, count)
+    chains, heights = _move(structure, before, data, k_move, MOVES)
+    if len(y) % RESTART_EVERY:
+        return chains
+    mode = _best_mode(structure, data, k_mode)
+    return _fresh(structure, mode, data, k_first, count) if mode.mass > _mass(chains, heights) + MARGIN else chains
 
 
 def _best_mode(structure: Structure, data: Data, key: jax.Array) -> Mode:

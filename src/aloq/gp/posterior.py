@@ -47,15 +47,16 @@ class Posterior(NamedTuple):
 def condition(structure: Structure, zeta: Array, points: Points) -> Posterior:
     """Condition on the points under every row of zeta, (s, P)."""
 
-    def one(z: Array) -> Posterior:
+    def one(z: Array) -> tuple[Hyper, Array, Array, Array]:
         hyper = structure.unpack(z)
         chol = jnp.linalg.cholesky(covariance(structure, z, points.x, points.known))
         whitener = solve_triangular(chol, jnp.eye(len(points.y), dtype=chol.dtype), lower=True)
         leading = whitener * points.told[:, None] * points.told[None, :]
         weights = leading.T @ (leading @ points.y)
-        return Posterior(hyper, structure.warp(hyper, points.x, structure.columns), points.known, whitener, weights)
+        return hyper, structure.warp(hyper, points.x, structure.columns), whitener, weights
 
-    return jax.vmap(one, out_axes=Posterior(0, 0, None, 0, 0))(zeta)
+    hyper, inputs, whitener, weights = jax.vmap(one)(zeta)
+    return Posterior(hyper, inputs, points.known, whitener, weights)
 
 
 def correlations(structure: Structure, hyper: Hyper, u: Array, v: Array, columns: tuple[int, ...]) -> Array:

@@ -50,21 +50,36 @@ class Student(NamedTuple):
 class Visited(NamedTuple):
     """Sums over the positions at which moves ended."""
 
-    count: Array  # ()
+    moves: Array  # ()
     first: Array  # (P,)
     second: Array  # (P, P)
 
 
-class _Chains(NamedTuple):
-    """All chains in the middle of their moves."""
+class _Move(NamedTuple):
+    """A move of every chain: where it started, the slice, and the bracket of angles left."""
 
     zeta: Array  # (S, P) position
     ratio: Array  # (S,) log p/q there
     level: Array  # (S,) slice level
     axis: Array  # (S, P) second axis of the ellipse
-    angle: Array  # (S,)
+    angle: Array  # (S,) tried next
     low: Array  # (S,)
     high: Array  # (S,)
+
+    def proposal(self, q: Student) -> Array:
+        """The point of the ellipse at the angle: (S, P)."""
+        return q.location + (self.zeta - q.location) * jnp.cos(self.angle)[:, None] + self.axis * jnp.sin(self.angle)[:, None]
+
+    def shrunk(self, uniform: Array) -> _Move:
+        """The bracket cut at the angle just rejected, and a new angle inside."""
+        low, high = jnp.where(self.angle < 0, self.angle, self.low), jnp.where(self.angle < 0, self.high, self.angle)
+        return self._replace(angle=low + (high - low) * uniform, low=low, high=high)
+
+
+class _Chains(NamedTuple):
+    """All chains in the middle of their moves."""
+
+    move: _Move
     tries: Array  # (S,) turns spent on this move
     moves: Array  # (S,) moves completed; -1 while the density at the first position is unknown
     turn: Array  # ()
@@ -89,23 +104,28 @@ def advance(
     count, size = zeta.shape
 
     def turn(s: _Chains) -> _Chains:
-        proposal = q.location + (s.zeta - q.location) * jnp.cos(s.angle)[:, None] + s.axis * jnp.sin(s.angle)[:, None]
+        proposal = s.move.proposal(q)
         value = ratio(proposal)
         active = s.moves < moves
-        accept = active & (value > s.level)
+        accept = active & (value > s.move.level)
         ends = accept | (active & (s.tries >= PATIENCE))
         lost = (s.moves < 0) & ~accept
-        here, there = _where(lost, refuge, _where(accept, proposal, s.zeta)), jnp.where(accept, value, s.ratio)
+        here = _where(lost, refuge, _where(accept, proposal, s.move.zeta))
+        there = jnp.where(accept, value, s.move.ratio)
         normal, uniform = _noise(random.fold_in(key, s.turn), count, size)
         fresh = _begin_move(q, here, there, normal, uniform)
-        low, high = jnp.where(s.angle < 0, s.angle, s.low), jnp.where(s.angle < 0, s.high, s.angle)
-        angle = low + (high - low) * uniform[:, 2]
-        shrunk = (here, there, s.level, s.axis, angle, low, high)
-        chosen = (_where(ends, new, old) for new, old in zip(fresh, shrunk, strict=True))
-        return _Chains(*chosen, jnp.where(ends, 0, s.tries + 1), s.moves + ends, s.turn + 1, _visit(s.visited, here, ends & (s.moves >= 0)))
+        same = s.move._replace(zeta=here, ratio=there).shrunk(uniform[:, 2])
+        visited = _visit(s.visited, here, ends & (s.moves >= 0))
+        return _Chains(
+            move=_Move(*(_where(ends, new, old) for new, old in zip(fresh, same, strict=True))),
+            tries=jnp.where(ends, 0, s.tries + 1),
+            moves=s.moves + ends,
+            turn=s.turn + 1,
+            visited=visited,
+        )
 
     last = lax.while_loop(lambda s: jnp.any(s.moves < moves) & (s.turn < (moves + 1) * PATIENCE), turn, _arrival(zeta))
-    return last.zeta, last.ratio + q.log_density(last.zeta), last.visited, last.turn
+    return last.move.zeta, last.move.ratio + q.log_density(last.move.zeta), last.visited, last.turn
 
 
 def _arrival(zeta: Array) -> _Chains:
@@ -114,7 +134,8 @@ def _arrival(zeta: Array) -> _Chains:
     zero = jnp.zeros(count, zeta.dtype)
     visited = Visited(jnp.zeros((), zeta.dtype), jnp.zeros(size, zeta.dtype), jnp.zeros((size, size), zeta.dtype))
     tries, unknown = jnp.zeros(count, jnp.int32), jnp.full(count, -1, jnp.int32)
-    return _Chains(zeta, zero - jnp.inf, zero - jnp.inf, jnp.zeros_like(zeta), zero, zero, zero, tries, unknown, jnp.asarray(1), visited)
+    move = _Move(zeta, zero - jnp.inf, zero - jnp.inf, jnp.zeros_like(zeta), zero, zero, zero)
+    return _Chains(move, tries, unknown, jnp.asarray(1), visited)
 
 
 def _where(condition: Array, new: Array, old: Array) -> Array:
@@ -123,7 +144,7 @@ def _where(condition: Array, new: Array, old: Array) -> Array:
 
 def _visit(visited: Visited, zeta: Array, ends: Array) -> Visited:
     ended = zeta * ends[:, None]
-    return Visited(visited.count + jnp.sum(ends), visited.first + jnp.sum(ended, axis=0), visited.second + ended.T @ zeta)
+    return Visited(visited.moves + jnp.sum(ends), visited.first + jnp.sum(ended, axis=0), visited.second + ended.T @ zeta)
 
 
 def _noise(key: Array, count: int, size: int) -> tuple[Array, Array]:
@@ -132,7 +153,7 @@ def _noise(key: Array, count: int, size: int) -> tuple[Array, Array]:
     return random.normal(k_normal, (count, 2 * size + NU)), random.uniform(k_uniform, (count, 3), minval=1e-300)
 
 
-def _begin_move(q: Student, zeta: Array, ratio: Array, normal: Array, uniform: Array) -> tuple[Array, ...]:
+def _begin_move(q: Student, zeta: Array, ratio: Array, normal: Array, uniform: Array) -> _Move:
     """A fresh ellipse, level and bracket for every chain."""
     size = zeta.shape[1]
     # An inverse gamma variable of shape (NU + P)/2 from the squares of NU + P normal ones.
@@ -140,4 +161,4 @@ def _begin_move(q: Student, zeta: Array, ratio: Array, normal: Array, uniform: A
     axis = jnp.sqrt(spread)[:, None] * (normal[:, :size] @ q.scale.T)
     # The first angle is uniform on the circle, and the bracket is cut there.
     high = 2 * jnp.pi * uniform[:, 1]
-    return zeta, ratio, ratio + jnp.log(uniform[:, 0]), axis, high, high - 2 * jnp.pi, high
+    return _Move(zeta, ratio, ratio + jnp.log(uniform[:, 0]), axis, high, high - 2 * jnp.pi, high)

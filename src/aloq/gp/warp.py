@@ -68,7 +68,7 @@ def _incomplete_beta(x: Array, a: Array, b: Array, log_beta: Array) -> Array:
 @_incomplete_beta.defjvp
 def _incomplete_beta_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
     value, *slopes = _value_and_slopes(*primals, derivatives=True)
-    return value, sum(slope * tangent for slope, tangent in zip(slopes, tangents, strict=True))
+    return value, sum((slope * tangent for slope, tangent in zip(slopes, tangents, strict=True)), jnp.zeros_like(value))
 
 
 def _value_and_slopes(x: Array, a: Array, b: Array, log_beta: Array, *, derivatives: bool) -> tuple[Array, ...]:

@@ -8,6 +8,7 @@ their fbar. Variants exchange one part: the model, the policy rule, the environm
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +17,7 @@ from jax import Array as JaxArray
 
 from aloq.acquisition.average import total
 from aloq.acquisition.environment import EnvironmentRule, VarianceReduction
+from aloq.acquisition.intensify import Contender, Intensification, Leader
 from aloq.acquisition.maximise import Direct, Maximiser, MultiStart
 from aloq.acquisition.policy import UCB, PolicyRule
 from aloq.gp.fit import Chains, Scale, update
@@ -44,7 +46,7 @@ class ALOQ:
     policy_rule: PolicyRule = field(default_factory=UCB)
     environment_rule: EnvironmentRule = field(default_factory=VarianceReduction)
     maximiser: Maximiser = field(default_factory=MultiStart)
-    intensify: bool = True
+    intensification: Intensification | None = field(default_factory=Contender)
     samples: int = 16
     initial: int | None = None
     spread: bool = True
@@ -61,7 +63,7 @@ class ALOQ:
 
         kappa and the hyperprior `shape` of the warps are its settings for the arm; for its test functions it used kappa 3 and (2, 0.5).
         """
-        return cls(model=Model(shape=shape), policy_rule=UCB(kappa), maximiser=Direct())
+        return cls(model=Model(shape=shape), policy_rule=UCB(kappa), maximiser=Direct(), intensification=Leader())
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
         """One simulator call of the algorithm box: a policy, then the environment to simulate it in."""
@@ -76,12 +78,22 @@ class ALOQ:
         return Suggestion(np.concatenate([pi, theta]), _to_state(chains, len(history.told)))
 
     def _policy(self, encoding: Encoding, history: History, belief: Belief, seed: int) -> Array:
-        """The most promising policy and the best one so far, in turns."""
+        """The most promising policy anywhere and, every other time, a simulated one that deserves another look."""
         simulated = _distinct(history.told[:, : encoding.policy_dim])
-        incumbent = simulated[int(np.argmax(_evaluate(belief, simulated)[0]))]
-        if self.intensify and (history.asked - self._initial(encoding)) % 2 == 1:
-            return incumbent
-        return self.maximiser.maximise(self.policy_rule, belief, encoding, simulated, incumbent, [seed, history.asked, 1])
+        mean, std = _evaluate(belief, simulated)
+        leader = simulated[int(np.argmax(mean))]
+
+        @cache
+        def promising() -> Array:
+            return self.maximiser.maximise(self.policy_rule, belief, encoding, simulated, leader, [seed, history.asked, 1])
+
+        def bound() -> float:
+            there = _evaluate(belief, promising()[None])
+            return float(there[0][0] + there[1][0])
+
+        second_call = (history.asked - self._initial(encoding)) % 2 == 1
+        again = self.intensification.choose(mean, std, bound) if self.intensification and second_call else None
+        return promising() if again is None else simulated[again]
 
     def predict(self, encoding: Encoding, history: History, state: State | None, seed: int, policies: Array) -> Prediction:
         """Belief about fbar at policies, (m, d)."""
@@ -152,4 +164,4 @@ def _to_state(chains: Chains, told: int) -> State:
 def _from_state(state: State | None) -> Chains | None:
     if not state or "zeta" not in state:
         return None
-    return Chains(*(np.array(state[f.name]) if f.name != "weight" else state[f.name] for f in fields(Chains)))
+    return Chains(np.array(state["zeta"]), np.array(state["mean"]), np.array(state["cov"]), state["weight"])

@@ -23,9 +23,7 @@ def design_point(encoding: Encoding, index: int, seed: int, spread: bool) -> NDA
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # balance needs a power of two; we take a prefix of the sequence
         u = sobol.fast_forward(index).random(1) if index else sobol.random(1)
-    if encoding.candidates is None:
-        pi = encoding.snap_policies(u[:, :d])
-    else:
-        pi = encoding.candidates[[int(u[0, 0] * len(encoding.candidates))]]
+    archive = encoding.candidates
+    pi = encoding.snap_policies(u[:, :d]) if archive is None else archive[[int(u[0, 0] * len(archive))]]
     place = encoding.spread_environments if spread else encoding.draw_environments
     return np.concatenate([pi, encoding.snap_environments(place(u[:, d:]))], axis=1)[0]

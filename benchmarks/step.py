@@ -1,0 +1,164 @@
+"""Cost of one `ask`, beside BoTorch on the same data in the same run.
+
+    pip install 'aloq[bench]'
+    python benchmarks/step.py                 # prints a table, appends to out/step.csv
+
+Data: n points of a 4-d function, 2 policy and 2 environment columns. Ours: one new observation arrives, then `ask`: hyperparameter
+chains (16 samples) move on, the belief about fbar is formed, policy and environment are chosen. Environments: 100 nodes (two independent
+variables of 10 levels), 10,000 nodes (two of 100 levels), and an empirical joint sample of 10,000. BoTorch: `SingleTaskGP` with its default
+priors fitted by maximum a posteriori, then UCB on the expectation over 100 nodes (`ExpectationPosteriorTransform`), maximised by
+`optimize_acqf` with its usual 10 restarts from 128 raw samples. Both get the same cores; rounds of all contenders alternate, so that a busy
+machine hurts them alike. Reported: median over rounds, and ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+SIZES = (32, 64, 128, 256, 512)
+
+
+def returns(x: np.ndarray) -> np.ndarray:
+    """A smooth function of the unit cube with an event in a corner of the environment: (n, 4) to (n,)."""
+    smooth = np.sin(5 * x[:, 0]) + np.cos(4 * x[:, 1] * (1 + x[:, 2])) + x[:, 3] ** 2
+    return smooth - 8 * (x[:, 2] > 0.8) * (x[:, 3] > 0.8) * x[:, 0]
+
+
+def environment(kind: str) -> object:
+    import aloq
+
+    if kind == "joint":
+        rng = np.random.default_rng(7)
+        return aloq.Samples(np.clip(0.5 + 0.2 * rng.standard_normal((10_000, 2)), 0, 1), names=["u", "v"])
+    levels = np.linspace(0, 1, {"100": 10, "10000": 100}[kind])
+    return {"u": aloq.Discrete(levels), "v": aloq.Discrete(levels)}
+
+
+def ours(kind: str, n: int) -> Callable[[int], None]:
+    """A function that makes step number i: one more observation, one `suggest`."""
+    import aloq
+    from aloq.methods.interface import History
+
+    encoding = aloq.Problem({"a": (0.0, 1.0), "b": (0.0, 1.0)}, environment(kind)).encoding
+    rng = np.random.default_rng(n)
+    theta = encoding.spread_environments(rng.uniform(size=(n + 64, len(encoding.factors))))
+    x = np.concatenate([rng.uniform(size=(n + 64, 2)), theta], axis=1)
+    y = returns(x)
+    method = aloq.ALOQ(samples=16)
+    none = x[:0]
+    start = n - 8
+    state = method.suggest(encoding, History(x[:start], y[:start], none, none, start), None, 0).state
+
+    def step(i: int) -> None:
+        nonlocal state
+        count = start + 1 + i % 8  # ends at n: the size the row is named after
+        state = method.suggest(encoding, History(x[:count], y[:count], none, none, count), state, 0).state
+
+    return step
+
+
+def botorch(n: int) -> Callable[[int], None]:
+    """A function that makes one step with BoTorch: fit, then maximise UCB of the average over 100 nodes."""
+    import torch
+    from botorch.acquisition import UpperConfidenceBound
+    from botorch.acquisition.objective import ExpectationPosteriorTransform
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import SingleTaskGP
+    from botorch.models.transforms.input import AppendFeatures
+    from botorch.models.transforms.outcome import Standardize
+    from botorch.optim import optimize_acqf
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    rng = np.random.default_rng(n)
+    levels = np.linspace(0, 1, 10)
+    nodes = torch.tensor(np.stack(np.meshgrid(levels, levels), -1).reshape(-1, 2))
+    x = rng.uniform(size=(n, 4))
+    train_x, train_y = torch.tensor(x), torch.tensor(returns(x))[:, None]
+    bounds = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.double)
+
+    def step(i: int) -> None:
+        torch.manual_seed(i)
+        model = SingleTaskGP(train_x, train_y, input_transform=AppendFeatures(feature_set=nodes), outcome_transform=Standardize(m=1))
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        rule = UpperConfidenceBound(model, beta=2.25, posterior_transform=ExpectationPosteriorTransform(n_w=100))
+        optimize_acqf(rule, bounds=bounds, q=1, num_restarts=10, raw_samples=128)
+
+    return step
+
+
+def measure(n: int, rounds: int, peers: bool) -> dict[str, float]:
+    """Median seconds of one step for each contender, rounds alternating."""
+    contenders: dict[str, Callable[[int], None]] = {kind: ours(kind, n) for kind in ("100", "10000", "joint")}
+    if peers:
+        contenders["botorch"] = botorch(n)
+    for step in contenders.values():
+        for i in range(8):  # compile, and meet the occasional search for a mode
+            step(i)
+            if step is contenders.get("botorch"):
+                break
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for i in range(rounds):
+        for name, step in contenders.items():
+            start = time.perf_counter()
+            step(i)
+            seconds[name].append(time.perf_counter() - start)
+    return {name: float(np.median(taken)) for name, taken in seconds.items()}
+
+
+def cold_start(cache: str) -> float:
+    """Seconds from starting Python to the first suggestion that rests on a model."""
+    code = (
+        "import aloq; p = aloq.tasks.load('branin'); s = aloq.Study(p.problem);"
+        "n = s.method._initial(p.problem.encoding); s.optimize(p.simulate, n, progress=False); s.ask()"
+    )
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "ALOQ_CACHE": cache})
+    return time.perf_counter() - start
+
+
+def report_cold_start(folder: Path) -> None:
+    cache = folder / "cold-cache"
+    subprocess.run(["rm", "-rf", str(cache)], check=True)
+    print(f"cold start to the first model-based suggestion: {cold_start(str(cache)):.1f} s, again: {cold_start(str(cache)):.1f} s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--no-botorch", action="store_true")
+    parser.add_argument("--cold-start", action="store_true", help="also time a fresh process, without and with compiled programs on disk")
+    parser.add_argument("--out", type=Path, default=Path("out/step.csv"))
+    args = parser.parse_args()
+
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    print("    n   ours 100   ours 10,000   ours joint   BoTorch 100 |  /BoTorch  10,000/100  joint/100   peak GiB")
+    for n in map(int, args.sizes.split(",")):
+        row = measure(n, args.rounds, not args.no_botorch)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        peer = row.get("botorch", float("nan"))
+        print(
+            f"{n:5d} {row['100']:9.3f}s {row['10000']:12.3f}s {row['joint']:11.3f}s {peer:12.3f}s | {row['100'] / peer:9.2f}"
+            f" {row['10000'] / row['100']:11.2f} {row['joint'] / row['100']:10.2f} {peak:10.2f}",
+            flush=True,
+        )
+        with args.out.open("a", newline="") as file:
+            csv.writer(file).writerow([n, row["100"], row["10000"], row["joint"], peer, peak])
+    if args.cold_start:
+        report_cold_start(args.out.parent)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""The `aloq` command. Each command is a module that imports what it needs when it runs, so that `aloq --help` answers at once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from aloq import __version__
+from aloq.cli.run import run
+from aloq.cli.tasks import tasks
+
+app = typer.Typer(name="aloq", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app.command("tasks")(tasks)
+app.command("run")(run)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"aloq {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")]
+
+
+@app.callback()
+def main(version: Version = False) -> None:
+    """Find policies that stay good when rare events strike."""

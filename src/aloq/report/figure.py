@@ -1,0 +1,90 @@
+"""The figure of a finished study: where it led, how sure it is, and where it looked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from aloq.report.canvas import BLACK, BLUE, GREEN, GREY, ORANGE, VERMILION, blank, caption
+from aloq.report.progress import Progress, progress
+from aloq.report.scene import CollisionScene, collision_scene
+from aloq.report.spending import Spending, spending
+from aloq.study.study import Study
+from aloq.tasks import Task
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def draw(study: Study, task: Task) -> Figure:
+    """The figure for a task: its own where it has one, else progress beside spending."""
+    return draw_collision(study, task) if task.name == "arm-collision" else draw_study(study, task)
+
+
+def draw_study(study: Study, task: Task) -> Figure:
+    """Progress on the left; on the right one panel for each environment variable."""
+    names = task.problem.environment_names
+    figure = blank(11, 4.5)
+    grid = figure.add_gridspec(len(names), 2, width_ratios=[3, 2])
+    draw_progress(figure.add_subplot(grid[:, 0]), progress(study, task), task)
+    for row, name in enumerate(names):
+        draw_spending(figure.add_subplot(grid[row, 1]), spending(study, name), name)
+    return figure
+
+
+def draw_collision(study: Study, task: Task) -> Figure:
+    """The arm's posture above where the wall was simulated, on one x-axis; progress on the right."""
+    figure = blank(11, 6)
+    grid = figure.add_gridspec(2, 2, height_ratios=[4, 1])
+    scene = figure.add_subplot(grid[0, 0])
+    draw_scene(scene, collision_scene(study.best().policy))
+    draw_spending(figure.add_subplot(grid[1, 0], sharex=scene), spending(study, "wall"), "position of the wall, x (m)")
+    draw_progress(figure.add_subplot(grid[:, 1]), progress(study, task), task)
+    return figure
+
+
+def draw_scene(axes: Axes, scene: CollisionScene) -> None:
+    """Both postures, the target, and the wall in shades of how likely it reaches that far."""
+    left = scene.walls[0] - 0.06
+    for start, end, blocked in zip([left, *scene.walls[:-1]], scene.walls, scene.blocked, strict=True):
+        axes.axvspan(start, end, color=GREY, alpha=0.6 * blocked, linewidth=0)
+    look: dict[str, Any] = {"linewidth": 3, "marker": "o", "markersize": 7}
+    axes.plot(*scene.heedless.T, color=VERMILION, linestyle="--", label="ignores the wall", **look)
+    axes.plot(*scene.recommended.T, color=BLUE, label="recommended", **look)
+    axes.plot(*scene.recommended[0], color=BLACK, marker="s", markersize=10, linestyle="none", label="base")
+    axes.plot(*scene.target, color=BLACK, marker="*", markersize=15, linestyle="none", label="target")
+    axes.text(0.02, 0.97, "darker: the wall more likely\nreaches this far", transform=axes.transAxes, va="top", fontsize="small")
+    width, height = np.ptp(np.concatenate([[[left, 0.0]], scene.recommended, scene.heedless]), axis=0)
+    axes.set(xlim=(left, left + max(1.2 * width, 1.8 * height)), xlabel="x (m)", ylabel="y (m)")
+    axes.set_aspect("equal", adjustable="datalim")  # y follows x in a panel that is at most 1.6 times as wide as high
+    caption(axes, "Posture of the arm", columns=4)
+
+
+def draw_spending(axes: Axes, spent: Spending, label: str) -> None:
+    """Bars: share of the simulations. Dots: probability."""
+    places = np.array(spent.values) if spent.numeric else np.arange(len(spent.values))
+    axes.vlines(places, 0, 100 * spent.share, color=ORANGE, linewidth=np.clip(100 / len(places), 3, 12), label="simulated")
+    axes.plot(places, 100 * spent.probability, color=BLACK, marker="o", markersize=4, linestyle="none", label="probability")
+    if len(places) <= 6:
+        axes.set_xticks(places, [str(value) for value in spent.values])
+    axes.set(xlabel=label, ylabel="share (%)", ylim=(0, None))
+    caption(axes, f"Simulations over {spent.name}", columns=2)
+
+
+def draw_progress(axes: Axes, seen: Progress, task: Task) -> None:
+    """The leader's belief, interval and truth, and the belief about every policy simulated."""
+    trials = np.arange(1, len(seen.mean) + 1)
+    axes.step(trials, seen.mean[seen.leader], where="post", color=BLUE, linewidth=2, label="best so far, as believed")
+    axes.fill_between(trials, seen.low, seen.high, step="post", color=BLUE, alpha=0.2, linewidth=0, label="its 90 % interval")
+    axes.step(trials, seen.truth[seen.leader], where="post", color=GREEN, linestyle="--", linewidth=2, label="best so far, in truth")
+    axes.axhline(task.best, color=BLACK, linestyle=":", linewidth=1.5, label="best possible")
+    axes.plot(trials, seen.mean, color=GREY, marker="o", markersize=4, linestyle="none", alpha=0.5, zorder=1, label="policy simulated")
+    lowest, highest = min(task.best, *seen.mean, *seen.truth), max(*seen.mean, *seen.truth)
+    if highest > 10 * lowest > 0:
+        axes.set_yscale("log")
+        axes.set_ylim(lowest / 2, highest * 1.5)
+        axes.yaxis.set_major_formatter("{x:g}")
+    axes.set(xlabel="evaluations", ylabel=f"expected {task.returns}")
+    caption(axes, f"Expected {task.returns}, with the final belief", columns=2)

@@ -1,0 +1,64 @@
+"""What a study believes, in hindsight, about the policies it simulated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aloq.study.study import Study
+from aloq.tasks import Task
+
+Array = NDArray[np.float64]
+
+_HALF_WIDTH = NormalDist().inv_cdf(0.95)  # of a 90 % interval, in standard deviations
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """The n told trials in order, seen with the belief of the finished study.
+
+    `leader[i]` is the trial whose policy is believed best among the first i + 1: the recommendation as it would have been with today's
+    knowledge. `truth` is the true expected return, which only a benchmark knows.
+    """
+
+    mean: Array  # (n,) believed expected return of the policy that trial i simulated
+    std: Array  # (n,)
+    truth: Array  # (n,)
+    leader: NDArray[np.intp]  # (n,)
+
+    @property
+    def low(self) -> Array:
+        """Lower end of the leader's 90 % interval: (n,)."""
+        return (self.mean - _HALF_WIDTH * self.std)[self.leader]
+
+    @property
+    def high(self) -> Array:
+        """Upper end of the leader's 90 % interval: (n,)."""
+        return (self.mean + _HALF_WIDTH * self.std)[self.leader]
+
+
+def progress(study: Study, task: Task) -> Progress:
+    """Belief and truth about every policy simulated, and which one led when."""
+    policies = simulated_policies(study)
+    belief = study.predict(policies)
+    mean = np.asarray(belief.mean)
+    return Progress(mean, np.asarray(belief.std), task.expected(policies), _leaders(mean * study.problem.sign))
+
+
+def simulated_policies(study: Study) -> list[dict[str, Any]]:
+    """The policy of each told trial, in order."""
+    trials = study.trials()
+    told = trials[trials["state"] == "told"]
+    columns = {f"policy.{name}": name for name in study.problem.policy_names}
+    policies: list[dict[str, Any]] = told[list(columns)].rename(columns=columns).to_dict("records")
+    return policies
+
+
+def _leaders(merit: Array) -> NDArray[np.intp]:
+    """Index of the largest value so far, the first one on a tie: (n,)."""
+    risen = np.flatnonzero(np.diff(np.maximum.accumulate(merit), prepend=-np.inf) > 0)
+    return risen[np.searchsorted(risen, np.arange(len(merit)), side="right") - 1]

@@ -1,0 +1,8 @@
+"""Tasks with a known truth: `load(name)` gives the problem, its simulator and the true expected return."""
+
+from __future__ import annotations
+
+from aloq.tasks.registry import load, names
+from aloq.tasks.task import Task
+
+__all__ = ["Task", "load", "names"]

@@ -1,0 +1,29 @@
+"""Tasks by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from aloq.problem.errors import ProblemError, nearest
+from aloq.tasks import arm, test_functions
+from aloq.tasks.task import Task
+
+_TASKS: dict[str, Callable[[], Task]] = {
+    "fsre1": test_functions.fsre1,
+    "fsre1-printed": test_functions.fsre1_printed,
+    "fsre2": test_functions.fsre2,
+    "branin": test_functions.branin,
+    "arm-collision": arm.arm_collision,
+}
+
+
+def names() -> tuple[str, ...]:
+    """The tasks there are."""
+    return tuple(_TASKS)
+
+
+def load(name: str) -> Task:
+    """The task of that name."""
+    if name not in _TASKS:
+        raise ProblemError(f"A task must be one of {', '.join(_TASKS)}, but {name!r} was asked for.{nearest(name, _TASKS)}")
+    return _TASKS[name]()

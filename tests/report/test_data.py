@@ -1,0 +1,99 @@
+"""The numbers behind the figures."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from aloq.problem.distributions import Samples
+from aloq.problem.problem import Problem
+from aloq.problem.variables import Choice
+from aloq.report.progress import progress, simulated_policies
+from aloq.report.scene import collision_scene
+from aloq.report.spending import marginal, spending
+from aloq.study.study import Study
+from aloq.tasks import arm
+
+
+def test_progress_has_a_row_for_each_told_trial(study: Any) -> None:
+    seen = progress(study, study.task)
+    assert seen.mean.shape == seen.std.shape == seen.truth.shape == seen.leader.shape == (30,)
+    np.testing.assert_allclose(seen.mean, seen.truth + 0.5, rtol=1e-12)
+
+
+def test_the_leader_is_the_best_believed_so_far(study: Any) -> None:
+    seen, sign = progress(study, study.task), study.problem.sign
+    for last, leader in enumerate(seen.leader):
+        assert leader <= last
+        assert sign * seen.mean[leader] == max(sign * seen.mean[: last + 1])
+
+
+def test_the_interval_holds_ninety_percent(study: Any) -> None:
+    seen = progress(study, study.task)
+    belief = stats.norm(seen.mean[seen.leader], seen.std[seen.leader])
+    np.testing.assert_allclose(belief.cdf(seen.high) - belief.cdf(seen.low), 0.9, rtol=1e-12)
+
+
+def test_simulated_policies_are_those_of_told_trials(study: Any) -> None:
+    policies = simulated_policies(study)
+    assert len(policies) == 30
+    assert all(set(policy) == set(study.problem.policy_names) for policy in policies)
+
+
+def test_spending_counts_simulations(study: Any) -> None:
+    for name in study.problem.environment_names:
+        spent = spending(study, name)
+        assert spent.share.sum() == pytest.approx(1.0)
+        assert spent.probability.sum() == pytest.approx(1.0)
+        assert len(spent.values) == len(spent.share) == len(spent.probability)
+        np.testing.assert_allclose(spent.share * 30, np.round(spent.share * 30), atol=1e-9)
+
+
+def test_spending_keeps_the_values_of_a_small_support(arm_study: Any) -> None:
+    spent = spending(arm_study, "wall")
+    walls, weights = arm.collision_walls()
+    assert spent.numeric
+    np.testing.assert_allclose(spent.values, walls, rtol=1e-12)
+    np.testing.assert_allclose(spent.probability, weights, rtol=1e-12)
+    told = arm_study.rows[arm_study.rows["state"] == "told"]
+    assert spent.share[3] == np.mean(np.isclose(told["environment.wall"], walls[3]))
+
+
+def test_spending_over_a_continuous_variable_is_binned() -> None:
+    problem = Problem(policy={"gain": (0.0, 1.0)}, environment={"wind": stats.norm(3.0, 1.0)})
+    winds = [*np.linspace(-1, 1, 10), *np.linspace(3, 5, 30), 99.0]  # the last one beyond all bins
+    rows = pd.DataFrame({"state": "told", "environment.wind": winds})
+    spent = spending(cast(Study, SimpleNamespace(problem=problem, trials=lambda: rows)), "wind")
+    centres = np.array(spent.values)
+    assert len(centres) <= 24
+    assert spent.probability.sum() == pytest.approx(1.0)
+    assert spent.share.sum() == pytest.approx(1.0)
+    # The edge of a bin moves the border between the halves by up to half a bin.
+    below = stats.norm(3.0, 1.0).cdf([1.5, 2.5])
+    assert below[0] < spent.probability[centres < 2].sum() < below[1]
+    assert spent.share[centres < 2].sum() == pytest.approx(10 / 41)
+
+
+def test_marginal_of_a_choice_and_of_a_joint_sample() -> None:
+    sample = Samples(np.array([[0.0, 5.0], [1.0, 5.0], [1.0, 7.0]]), weights=[0.5, 0.3, 0.2], names=["wind", "load"])
+    environment = {"sensor": Choice(["ok", "failed"], p=[0.9, 0.1]), "weather": sample}
+    encoding = Problem(policy={"gain": (0.0, 1.0)}, environment=environment).encoding
+    for name, values, weights in (("sensor", ["ok", "failed"], [0.9, 0.1]), ("wind", [0, 1], [0.5, 0.5]), ("load", [5, 7], [0.8, 0.2])):
+        found, mass = marginal(encoding, name)
+        assert found == values
+        np.testing.assert_allclose(mass, weights, rtol=1e-12)
+
+
+def test_the_scene_shows_how_far_the_wall_may_reach() -> None:
+    scene = collision_scene({"joint1": 0.1, "joint2": 0.2, "joint3": 0.3})
+    assert scene.recommended.shape == scene.heedless.shape == (4, 2)
+    np.testing.assert_allclose(scene.heedless[-1], scene.target)
+    assert scene.blocked[0] == pytest.approx(1.0)  # every wall reaches the strip left of the first
+    assert scene.blocked[-1] == pytest.approx(0.06)  # only the last reaches the strip left of itself
+    reach = scene.target[0]
+    assert scene.blocked[np.searchsorted(scene.walls, reach)] == pytest.approx(arm.COLLISION_MASS)

@@ -1,0 +1,114 @@
+"""The command line, from the outside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import aloq
+from aloq import tasks
+from aloq.cli.main import app
+from aloq.cli.run import METHODS
+from aloq.methods import registry
+from aloq.study.study import Study
+
+
+def call(*words: str) -> Result:
+    return CliRunner().invoke(app, list(words))
+
+
+def test_help_names_the_commands() -> None:
+    result = call("--help")
+    assert result.exit_code == 0
+    assert "run" in result.stdout
+    assert "tasks" in result.stdout
+
+
+def test_version() -> None:
+    assert call("--version").stdout == f"aloq {aloq.__version__}\n"
+
+
+def test_tasks_lists_every_task() -> None:
+    result = call("tasks")
+    assert result.exit_code == 0
+    assert all(name in result.stdout for name in tasks.names())
+
+
+def test_the_methods_in_the_help_are_those_there_are() -> None:
+    assert set(METHODS) == set(registry.names())
+
+
+@pytest.mark.usefixtures("cheap_method")
+def test_run_prints_policy_belief_and_truth(tmp_path: Path) -> None:
+    result = call("run", "fsre2", "--evaluations", "6", "--figure", str(tmp_path / "new" / "fsre2.png"))
+    assert result.exit_code == 0, result.output
+    assert "Recommended policy\n  pi " in result.stdout
+    assert "90 % interval" in result.stdout
+    assert "best possible 2.4107" in result.stdout
+    assert (tmp_path / "new" / "fsre2.png").stat().st_size > 10_000
+
+
+def test_run_with_the_default_method() -> None:
+    result = call("run", "fsre2", "--evaluations", "8")
+    assert result.exit_code == 0, result.output
+    assert "Expected return" in result.stdout
+
+
+@pytest.mark.usefixtures("cheap_method")
+def test_run_goes_on_with_a_journal(tmp_path: Path) -> None:
+    path = tmp_path / "study.jsonl"
+    for evaluations in (3, 5):
+        result = call("run", "branin", "--evaluations", str(evaluations), "--journal", str(path))
+        assert result.exit_code == 0, result.output
+        with Study.resume(path) as study:
+            assert study.counts.told == evaluations
+
+
+@pytest.mark.usefixtures("cheap_method")
+def test_run_in_parallel(tmp_path: Path) -> None:
+    path = tmp_path / "study.jsonl"
+    result = call("run", "fsre1", "--evaluations", "6", "--parallel", "2", "--journal", str(path))
+    assert result.exit_code == 0, result.output
+    with Study.resume(path) as study:
+        assert study.counts.told == 6
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "fsre3"], "'fsre3' was asked for. Did you mean 'fsre"),
+        (["run", "fsre1", "--method", "aloqq"], "'aloq"),
+        (["run", "fsre1", "--figure", "picture.gfi"], "must end in one of"),
+        (["run", "fsre1", "--journal", "no/such/folder/study.jsonl"], "no/such/folder"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(words: list[str], message: str) -> None:
+    result = call(*words)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("aloq: ")
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_count_below_one_is_a_usage_error() -> None:
+    result = call("run", "fsre1", "--evaluations", "0")
+    assert result.exit_code == 2
+    assert "--evaluations" in result.stderr
+
+
+@pytest.mark.usefixtures("cheap_method")
+@pytest.mark.parametrize("journal", [True, False])
+def test_ctrl_c_ends_with_130_and_says_what_is_kept(journal: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(self: tasks.Task, policy: Any, environment: Any) -> float:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tasks.Task, "simulate", interrupted)
+    path = tmp_path / "study.jsonl"
+    result = call("run", "fsre1", *(["--journal", str(path)] if journal else []))
+    assert result.exit_code == 130
+    assert (f"kept in {path}" if journal else "use --journal FILE") in result.stderr
+    assert "Traceback" not in result.output

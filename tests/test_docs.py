@@ -1,0 +1,45 @@
+"""The examples in the documents run as they stand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def examples(path: Path, until: str) -> str:
+    """The Python blocks of a document, in order, up to a heading."""
+    text = path.read_text(encoding="utf-8").partition(until)[0]
+    return "\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL))
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(code: str) -> dict[str, Any]:
+    namespace: dict[str, Any] = {}
+    exec(compile(code, "<documentation>", "exec"), namespace)
+    namespace["study"].close()
+    return namespace
+
+
+def test_the_readme_finds_the_speed_that_ice_allows() -> None:
+    """The expected return s - .8 s^2 is best, .3125, at s = .625; without ice one would drive at 2."""
+    best = run(examples(ROOT / "README.md", until="## Where next"))["study"].best()
+    assert best.policy["speed"] == pytest.approx(0.625, abs=0.1)
+    assert best.mean == pytest.approx(0.3125, abs=0.05)
+
+
+def test_the_tutorial_slows_down_for_the_rare_load() -> None:
+    """The expected cost 10/s + .02 (9s - 9)^2 + jitter is best, 6.57, at s = 1.88; without the rare load one would drive at 3, for 9.81."""
+    names = run(examples(ROOT / "docs" / "tutorial.md", until="## Other ways to run"))
+    policy = names["best"].policy
+    truth = sum(p * names["simulate"](policy, {"payload": load}) for load, p in ((0.0, 0.90), (2.0, 0.09), (9.0, 0.01)))
+    assert truth == pytest.approx(6.57, abs=0.5)
+    assert names["best"].mean == pytest.approx(truth, abs=1.0)

@@ -219,7 +219,7 @@ def test_an_executor_that_was_shut_down_is_said(study: Study) -> None:
         ({"evaluations": 0}, r"`evaluations` must be an integer of at least 1, but is 0"),
         ({"evaluations": 3.5}, r"`evaluations` must be an integer of at least 1, but is 3\.5"),
         ({"parallel": 0}, r"`parallel` must be an integer of at least 1, but is 0"),
-        ({"parallel": 4}, r"parallel=4 came without one\. Give one, such as executor=concurrent\.futures\.ProcessPoolExecutor\(4\)"),
+        ({"parallel": 4}, r"parallel=4 came without one\. Give one, such as executor=ProcessPoolExecutor\(4, mp_context="),
         ({"executor": 4}, r"`executor` must be a concurrent\.futures\.Executor, but is 4"),
         ({"executor": ThreadPoolExecutor}, r"`executor` must be a concurrent\.futures\.Executor, but is <class"),
         ({"simulate": 1.0}, r"`simulate` must be a function of \(policy, environment\), but is 1\.0"),

@@ -1,52 +1,38 @@
-"""Rules for which of the simulated policies to simulate again.
+"""The rule for simulating the policy believed best once more.
 
-A policy's fbar rests on a few environments only, so the promising ones need more than one simulation. Each rule looks at the mean and the
-standard deviation of fbar at the simulated policies, (k,) each.
+Its fbar rests on a few environments only, so it needs more than one simulation before it deserves to lead; once it is known well, they are
+better spent elsewhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aloq.problem.codec import register
+from aloq.problem.errors import ProblemError
 
 Array = NDArray[np.float64]
 
 
-class Intensification(Protocol):
-    """Chooses a simulated policy to simulate again, if that is worth a simulation."""
-
-    def choose(self, mean: Array, std: Array, elsewhere: Callable[[], float]) -> int | None:
-        """Index of the policy, or None to explore instead. `elsewhere` finds mean + std at the most promising policy anywhere."""
-        ...
-
-
 @register
 @dataclass(frozen=True)
-class Leader:
-    """The policy of highest mean, always: what the paper does."""
+class Intensify:
+    """Simulate the leader, the policy of highest mean, again while its fbar is in doubt.
 
-    def choose(self, mean: Array, std: Array, elsewhere: Callable[[], float]) -> int | None:
-        return int(np.argmax(mean))
-
-
-@register
-@dataclass(frozen=True)
-class Contender:
-    """The policy that may still turn out best: highest mean + std.
-
-    A leader known to many digits gets no more simulations; they go to a challenger that one unlucky environment would otherwise have
-    condemned. Explores instead where what may be gained is below a `share` of what the rest of the space may offer.
+    In doubt: its standard deviation is at least a `share` of what the most promising policy may gain over it. With share 0 the leader is
+    simulated every time, as in the paper.
     """
 
     share: float = 0.1
 
-    def choose(self, mean: Array, std: Array, elsewhere: Callable[[], float]) -> int | None:
-        bound = mean + std
-        i, leader = int(np.argmax(bound)), float(np.max(mean))
-        return i if bound[i] - leader >= self.share * (elsewhere() - leader) else None
+    def __post_init__(self) -> None:
+        if not 0 <= self.share < np.inf:
+            raise ProblemError(f"`share` must be a number of at least 0, but it is {self.share!r}.")
+
+    def deserved(self, mean: float, std: float, promise: Callable[[], float]) -> bool:
+        """Whether a leader with this belief about its fbar is simulated again; `promise` finds mean + std of the most promising policy."""
+        return self.share == 0 or std >= self.share * (promise() - mean)

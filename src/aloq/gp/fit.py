@@ -8,7 +8,7 @@ mean, cov   (P,), (P, P)    running moments of where the chains have been, from 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -24,10 +24,11 @@ from aloq.gp.sampler import Student, Visited, advance
 
 Array = NDArray[np.float64]
 
-# New chains: rounds of so many moves, q learnt anew after each; a chain that meets new data: moves.
+# New chains: rounds of so many moves, q learnt anew after each. Chains that meet new data: moves for each observation, up to a limit.
 ROUNDS = 5
 MOVES_A_ROUND = 10
 MOVES = 4
+MOST_MOVES = 32
 # Moves the running moments look back on: enough for a covariance, few enough to follow the data.
 MEMORY = 1500.0
 # Every so many observations, modes are sought from afresh; chains move there if it holds e^MARGIN times the mass around them.
@@ -43,6 +44,7 @@ class Chains:
     mean: Array  # (P,)
     cov: Array  # (P, P)
     weight: float  # moves the moments stand for
+    told: int = 0  # observations they have met
 
     @property
     def approximation(self) -> Student:
@@ -75,12 +77,15 @@ def update(structure: Structure, x: Array, y: Array, before: Chains | None, coun
     data = Data(*(jnp.asarray(pad(part, size)) for part in (x, y, np.ones(len(y)))))
     k_mode, k_first, k_move = random.split(random.key(np.random.default_rng(seed).integers(2**32)), 3)
     if before is None:
-        return _fresh(structure, _best_mode(structure, data, k_mode), data, k_first, count)
-    chains, heights = _move(structure, before, data, k_move, MOVES)
-    if len(y) % RESTART_EVERY:
-        return chains
-    mode = _best_mode(structure, data, k_mode)
-    return _fresh(structure, mode, data, k_first, count) if mode.mass > _mass(chains, heights) + MARGIN else chains
+        chains = _fresh(structure, _best_mode(structure, data, k_mode), data, k_first, count)
+        return replace(chains, told=len(y))
+    moves = min(MOVES * max(len(y) - before.told, 1), MOST_MOVES)
+    chains, heights = _move(structure, before, data, k_move, moves)
+    if len(y) // RESTART_EVERY > before.told // RESTART_EVERY:
+        mode = _best_mode(structure, data, k_mode)
+        if mode.mass > _mass(chains, heights) + MARGIN:
+            chains = _fresh(structure, mode, data, k_first, count)
+    return replace(chains, told=len(y))
 
 
 def _best_mode(structure: Structure, data: Data, key: jax.Array) -> Mode:
@@ -99,7 +104,7 @@ def _fresh(structure: Structure, mode: Mode, data: Data, key: jax.Array, count: 
     for i in range(1, ROUNDS + 1):
         chains, _ = _move(structure, chains, data, random.fold_in(key, i), MOVES_A_ROUND)
         if i <= ROUNDS // 2:  # these rounds still remember where the chains started
-            chains = Chains(chains.zeta, chains.mean, chains.cov, start.weight)
+            chains = replace(chains, weight=start.weight)
     return chains
 
 

@@ -17,7 +17,7 @@ from jax import Array as JaxArray
 
 from aloq.acquisition.average import total
 from aloq.acquisition.environment import EnvironmentRule, VarianceReduction
-from aloq.acquisition.intensify import Contender, Intensification, Leader
+from aloq.acquisition.intensify import Intensify
 from aloq.acquisition.maximise import Direct, Maximiser, MultiStart
 from aloq.acquisition.policy import UCB, PolicyRule
 from aloq.gp.fit import Chains, Scale, update
@@ -38,7 +38,7 @@ from aloq.quadrature.embedding import measures
 class ALOQ:
     """Bayesian optimisation for the policy, Bayesian quadrature for the environment.
 
-    `initial` simulations come from a space-filling design (default: twice the number of columns, plus two); `samples` is the number of
+    `initial` simulations come from a space-filling design (default: eight for each column, 32 at most); `samples` is the number of
     hyperparameter samples carried along.
     """
 
@@ -46,7 +46,7 @@ class ALOQ:
     policy_rule: PolicyRule = field(default_factory=UCB)
     environment_rule: EnvironmentRule = field(default_factory=VarianceReduction)
     maximiser: Maximiser = field(default_factory=MultiStart)
-    intensification: Intensification | None = field(default_factory=Contender)
+    intensify: Intensify | None = field(default_factory=Intensify)
     samples: int = 16
     initial: int | None = None
     spread: bool = True
@@ -63,7 +63,7 @@ class ALOQ:
 
         kappa and the hyperprior `shape` of the warps are its settings for the arm; for its test functions it used kappa 3 and (2, 0.5).
         """
-        return cls(model=Model(shape=shape), policy_rule=UCB(kappa), maximiser=Direct(), intensification=Leader())
+        return cls(model=Model(shape=shape), policy_rule=UCB(kappa), maximiser=Direct(), intensify=Intensify(share=0.0))
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
         """One simulator call of the algorithm box: a policy, then the environment to simulate it in."""
@@ -75,25 +75,26 @@ class ALOQ:
             pi = self._policy(encoding, history, belief, seed)
             taken = _environments_at(pi, np.concatenate([history.pending, history.failed]))
             theta = self.environment_rule.choose(belief, encoding, pi, taken, [seed, history.asked, 2])
-        return Suggestion(np.concatenate([pi, theta]), _to_state(chains, len(history.told)))
+        return Suggestion(np.concatenate([pi, theta]), _to_state(chains))
 
     def _policy(self, encoding: Encoding, history: History, belief: Belief, seed: int) -> Array:
-        """The most promising policy anywhere and, every other time, a simulated one that deserves another look."""
+        """The most promising policy and, every other time, the one believed best so far."""
         simulated = _distinct(history.told[:, : encoding.policy_dim])
         mean, std = _evaluate(belief, simulated)
-        leader = simulated[int(np.argmax(mean))]
+        leader = int(np.argmax(mean))
 
         @cache
         def promising() -> Array:
-            return self.maximiser.maximise(self.policy_rule, belief, encoding, simulated, leader, [seed, history.asked, 1])
+            return self.maximiser.maximise(self.policy_rule, belief, encoding, simulated, simulated[leader], [seed, history.asked, 1])
 
-        def bound() -> float:
+        def promise() -> float:
             there = _evaluate(belief, promising()[None])
             return float(there[0][0] + there[1][0])
 
         second_call = (history.asked - self._initial(encoding)) % 2 == 1
-        again = self.intensification.choose(mean, std, bound) if self.intensification and second_call else None
-        return promising() if again is None else simulated[again]
+        if second_call and self.intensify and self.intensify.deserved(float(mean[leader]), float(std[leader]), promise):
+            return simulated[leader]
+        return promising()
 
     def predict(self, encoding: Encoding, history: History, state: State | None, seed: int, policies: Array) -> Prediction:
         """Belief about fbar at policies, (m, d)."""
@@ -111,7 +112,7 @@ class ALOQ:
         return Recommendation(simulated[i], float(belief.mean[i]), float(belief.std[i]))
 
     def _initial(self, encoding: Encoding) -> int:
-        return self.initial if self.initial is not None else 2 * (encoding.policy_dim + encoding.environment_dim) + 2
+        return self.initial if self.initial is not None else min(8 * (encoding.policy_dim + encoding.environment_dim), 32)
 
     def _structure(self, encoding: Encoding) -> Structure:
         return Structure(self.model, encoding.policy_dim, tuple(encoding.warped))
@@ -119,7 +120,7 @@ class ALOQ:
     def _chains(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Chains:
         """Hyperparameter samples given what was told: those in the state where nothing was told since."""
         before = _from_state(state)
-        if before is not None and state is not None and state["told"] == len(history.told):
+        if before is not None and before.told == len(history.told):
             return before
         y = Scale.of(history.values).standardise(history.values)
         return update(self._structure(encoding), history.told, y, before, self.samples, [seed, len(history.told), 3])
@@ -157,11 +158,11 @@ def _environments_at(pi: Array, pairs: Array) -> Array:
     return pairs[np.all(pairs[:, :d] == pi, axis=1), d:]
 
 
-def _to_state(chains: Chains, told: int) -> State:
-    return {"told": told, **{f.name: np.asarray(getattr(chains, f.name)).tolist() for f in fields(chains)}}
+def _to_state(chains: Chains) -> State:
+    return {f.name: np.asarray(getattr(chains, f.name)).tolist() for f in fields(chains)}
 
 
 def _from_state(state: State | None) -> Chains | None:
     if not state or "zeta" not in state:
         return None
-    return Chains(np.array(state["zeta"]), np.array(state["mean"]), np.array(state["cov"]), state["weight"])
+    return Chains(np.array(state["zeta"]), np.array(state["mean"]), np.array(state["cov"]), state["weight"], state["told"])

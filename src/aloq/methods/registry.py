@@ -22,7 +22,7 @@ _METHODS: dict[str, Callable[[], Method]] = {
     "rq-aloq": lambda: replace(ALOQ.paper(), environment_rule=RandomDraw()),
     "us-aloq": lambda: replace(ALOQ.paper(), environment_rule=UncertaintySampling()),
     "unwarped-aloq": _unwarped,
-    "one-step-aloq": lambda: replace(ALOQ.paper(), intensification=None),
+    "one-step-aloq": lambda: replace(ALOQ.paper(), intensify=None),
 }
 
 

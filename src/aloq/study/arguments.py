@@ -56,7 +56,7 @@ def check_executor(executor: Any, parallel: int) -> Executor:
         if parallel > 1:
             raise StudyError(
                 f"Simulations run at once only in an executor, but {parallel=} came without one. Give one, such as "
-                f"executor=concurrent.futures.ProcessPoolExecutor({parallel})."
+                f'executor=ProcessPoolExecutor({parallel}, mp_context=multiprocessing.get_context("spawn")) of concurrent.futures.'
             )
         return Here()
     if not isinstance(executor, Executor):

@@ -10,12 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aloq.problem.codec import register
 from aloq.problem.errors import ProblemError
-
-Array = NDArray[np.float64]
 
 
 @register
@@ -23,7 +20,7 @@ Array = NDArray[np.float64]
 class Intensify:
     """Simulate the leader, the policy of highest mean, again while its fbar is in doubt.
 
-    In doubt: its standard deviation is at least a `share` of what the most promising policy may gain over it. With share 0 the leader is
+    In doubt: the standard deviation of its fbar is at least a `share` of that of the most promising policy. With share 0 the leader is
     simulated every time, as in the paper.
     """
 
@@ -33,6 +30,6 @@ class Intensify:
         if not 0 <= self.share < np.inf:
             raise ProblemError(f"`share` must be a number of at least 0, but it is {self.share!r}.")
 
-    def deserved(self, mean: float, std: float, promise: Callable[[], float]) -> bool:
-        """Whether a leader with this belief about its fbar is simulated again; `promise` finds mean + std of the most promising policy."""
-        return self.share == 0 or std >= self.share * (promise() - mean)
+    def deserved(self, leader: float, promising: Callable[[], float]) -> bool:
+        """Whether the leader is simulated again, from its standard deviation and a function that finds the most promising policy's."""
+        return self.share == 0 or leader >= self.share * promising()

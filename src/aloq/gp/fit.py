@@ -89,9 +89,16 @@ def update(structure: Structure, x: Array, y: Array, before: Chains | None, coun
 
 
 def _best_mode(structure: Structure, data: Data, key: jax.Array) -> Mode:
-    """The mode with the most mass among those reached from the prior's mean and from a draw of it."""
+    """The mode with the most mass among those reached from a smooth, a rough and a random start.
+
+    Cliffs read as noise on a smooth function, or as no noise on a rough one: these are two modes, and the first is the one a climb from the
+    prior's mean ends in.
+    """
     mean, sd = structure.prior()
-    starts = [mean, mean + sd * np.asarray(random.normal(key, mean.shape))]
+    rough = mean.copy()
+    rough[1 : 1 + structure.dim] -= 1.5 * sd[1 : 1 + structure.dim]
+    rough[-1] -= sd[-1]
+    starts = [mean, rough, mean + 0.5 * sd * np.asarray(random.normal(key, mean.shape))]
     found = [find_mode(structure, jnp.asarray(start), data) for start in starts]
     return max(found, key=lambda mode: float(jnp.nan_to_num(mode.mass, nan=-jnp.inf)))
 

@@ -87,12 +87,11 @@ class ALOQ:
         def promising() -> Array:
             return self.maximiser.maximise(self.policy_rule, belief, encoding, simulated, simulated[leader], [seed, history.asked, 1])
 
-        def promise() -> float:
-            there = _evaluate(belief, promising()[None])
-            return float(there[0][0] + there[1][0])
+        def doubt() -> float:
+            return float(_evaluate(belief, promising()[None])[1][0])
 
         second_call = (history.asked - self._initial(encoding)) % 2 == 1
-        if second_call and self.intensify and self.intensify.deserved(float(mean[leader]), float(std[leader]), promise):
+        if second_call and self.intensify and self.intensify.deserved(float(std[leader]), doubt):
             return simulated[leader]
         return promising()
 

@@ -1,10 +1,8 @@
-"""The numerical setting: float64 inside, the caller's settings untouched outside, shapes that seldom change."""
+"""The numerical setting: on inside, gone outside."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import jax
@@ -13,93 +11,100 @@ import numpy as np
 import pytest
 
 from aloq.gp import blas
-from aloq.gp.numerics import CACHE_VARIABLE, cache_folder, computing, pad, padded_size
+from aloq.gp.numerics import CACHE_VARIABLE, cache_folder, computing
+
+SETTINGS = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs", "jax_persistent_cache_min_entry_size_bytes")
 
 
 def settings() -> dict[str, object]:
-    return dict(jax.config.values)
+    return {name: getattr(jax.config, name) for name in SETTINGS}
 
 
-def test_computes_in_float64_and_leaves_settings_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+@pytest.fixture(autouse=True)
+def _callers_float32() -> Iterator[None]:
     with jax.enable_x64(False):
-        before = settings()
-        with computing():
-            assert jnp.ones(1).dtype == np.float64
-        assert jnp.ones(1).dtype == np.float32
-        assert settings() == before
+        yield
 
 
-def test_settings_come_back_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+def test_computing_is_in_float64_and_leaves_float32(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "compiled"))
     before = settings()
-    with pytest.raises(RuntimeError, match="stop"), computing():
-        raise RuntimeError("stop")
+    with computing():
+        assert jnp.asarray(np.ones(1)).dtype == jnp.float64
+        assert jax.config.jax_compilation_cache_dir == str(tmp_path / "compiled")
+        with computing():
+            assert jax.config.jax_compilation_cache_dir == str(tmp_path / "compiled")
+        assert jax.config.jax_compilation_cache_dir == str(tmp_path / "compiled")
+    assert jnp.asarray(np.ones(1)).dtype == jnp.float32
     assert settings() == before
 
 
-def compile_something(tmp_path: Path, setting: str) -> list[Path]:
-    """Files in the folder after a fresh process compiled a program that takes long enough to be kept."""
-    code = (
-        "import jax, jax.numpy as jnp\n"
-        "from aloq.gp.numerics import computing\n"
-        "from aloq.gp.warp import beta_cdf\n"
-        "with computing():\n"
-        "    jax.jit(jax.grad(lambda x: beta_cdf(x, jnp.asarray(2.0), jnp.asarray(3.0))))(jnp.asarray(0.4)).block_until_ready()\n"
-    )
-    env = {**os.environ, CACHE_VARIABLE: setting, "HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": ""}
-    subprocess.run([sys.executable, "-c", code], check=True, env=env)
-    return [path for path in tmp_path.rglob("*") if path.is_file()]
+def test_settings_come_back_after_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    before = settings()
+    with pytest.raises(KeyboardInterrupt), computing():
+        raise KeyboardInterrupt
+    assert settings() == before
+    assert jnp.asarray(np.ones(1)).dtype == jnp.float32
 
 
-def test_compiled_programs_are_kept_in_the_chosen_folder(tmp_path: Path) -> None:
-    assert compile_something(tmp_path, str(tmp_path / "chosen"))
+def test_compiled_programs_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
 
+    @jax.jit
+    def slow_to_compile(x: jax.Array) -> jax.Array:
+        for _ in range(40):
+            x = jnp.linalg.cholesky(x @ x.T + jnp.eye(3))
+        return x
 
-def test_the_cache_can_be_switched_off(tmp_path: Path) -> None:
-    assert compile_something(tmp_path, "off") == []
-
-
-@pytest.mark.parametrize("word", ["off", "OFF", "0", "no"])
-def test_words_that_switch_the_cache_off(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(CACHE_VARIABLE, word)
-    assert cache_folder() is None
-
-
-def test_a_folder_that_cannot_be_made_does_not_stop_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "file" / "below"))
     with computing():
-        assert float(jnp.ones(1)[0]) == 1.0
+        slow_to_compile(jnp.eye(3)).block_until_ready()
+    assert list(tmp_path.iterdir())
 
 
-def test_a_cache_of_the_caller_is_left_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_callers_own_cache_is_respected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "ours"))
-    before = jax.config.values["jax_compilation_cache_dir"]
+    before = jax.config.jax_compilation_cache_dir
     jax.config.update("jax_compilation_cache_dir", str(tmp_path / "theirs"))
     try:
         with computing():
-            assert jax.config.values["jax_compilation_cache_dir"] == str(tmp_path / "theirs")
+            assert jax.config.jax_compilation_cache_dir == str(tmp_path / "theirs")
     finally:
         jax.config.update("jax_compilation_cache_dir", before)
+    assert not (tmp_path / "ours").exists()
 
 
-def test_blas_threads_are_given_back() -> None:
+@pytest.mark.parametrize("off", ["off", "OFF", "0", "no", "false"])
+def test_the_cache_can_be_switched_off(monkeypatch: pytest.MonkeyPatch, off: str) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, off)
+    assert cache_folder() is None
+    with computing():
+        assert jax.config.jax_compilation_cache_dir is None
+
+
+def test_the_cache_lies_in_the_users_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv(CACHE_VARIABLE, raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "aloq" / "compiled"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / ".cache" / "aloq" / "compiled"
+
+
+def test_a_folder_that_cannot_be_made_stops_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "file" / "compiled"))
+    with computing():
+        assert jax.config.jax_compilation_cache_dir is None
+        assert float(jnp.asarray(1.0) + 1) == 2
+
+
+def test_blas_threads_come_back() -> None:
     library = blas._openblas()
     if library is None:
-        pytest.skip("scipy is not built on its own OpenBLAS")
+        pytest.skip("scipy was built on another BLAS")
     before = library.scipy_openblas_get_num_threads()
-    with blas.single_threaded():
+    with computing():
         assert library.scipy_openblas_get_num_threads() == 1
     assert library.scipy_openblas_get_num_threads() == before
-
-
-def test_padded_sizes_grow_by_a_half_at_most() -> None:
-    sizes = [padded_size(n) for n in range(1, 1025)]
-    assert sorted(set(sizes)) == [64, 96, 128, 192, 256, 384, 512, 768, 1024]
-    assert all(n <= size < max(65, 1.5 * n) for n, size in enumerate(sizes, start=1))
-
-
-def test_pad_keeps_rows_and_fills_the_rest() -> None:
-    padded = pad(np.arange(6.0).reshape(3, 2), 5, fill=-1.0)
-    np.testing.assert_array_equal(padded, [[0, 1], [2, 3], [4, 5], [-1, -1], [-1, -1]])

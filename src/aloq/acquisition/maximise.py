@@ -112,7 +112,7 @@ def _climb(rule: PolicyRule, climbs: int, turns: int, belief: Belief, starts: Ar
         return -rule.score(belief, pi[None], incumbent)[0] / spread
 
     def climb(start: Array) -> Array:
-        v = jnp.arcsin(jnp.sqrt(jnp.clip(start, 1e-6, 1 - 1e-6)))
+        v = jnp.arcsin(jnp.sqrt(jnp.clip(start, 1e-3, 1 - 1e-3)))  # off the faces, where the slope in v is 0
         identity = 0.01 * jnp.eye(len(v), dtype=v.dtype)
         found = minimize(lambda u: jax.value_and_grad(cost)(u, start), v, identity, turns=turns, tolerance=1e-7, reach=0.2)
         return jnp.where(movable, jnp.sin(found.x) ** 2, start)

@@ -1,0 +1,87 @@
+"""Gaussian process algebra as in a textbook, in NumPy: dense, unpadded, one hyperparameter sample at a time. The truth for the tests.
+
+zeta = (log w0, log w_1..D, log alpha, log beta, log sigma²), alpha and beta of the warped columns only
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, special
+
+from aloq.gp.hyper import JITTER, Structure
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Dense:
+    """Covariances of f under one zeta."""
+
+    structure: Structure
+    zeta: Array
+
+    @property
+    def variance(self) -> float:
+        return float(np.exp(self.zeta[0]))
+
+    @property
+    def noise(self) -> float:
+        return float(np.exp(self.zeta[-1])) + JITTER * self.variance
+
+    def warp(self, x: Array) -> Array:
+        """(n, D) → (n, D)."""
+        d, kind = self.structure.dim, self.structure.model.warp
+        if kind == "none":
+            return x
+        out, columns = x.copy(), np.flatnonzero(self.structure.warped)
+        for i, column in enumerate(columns):
+            a, b = np.exp(self.zeta[1 + d + i]), np.exp(self.zeta[1 + d + len(columns) + i])
+            t = x[:, column]
+            out[:, column] = special.betainc(a, b, t) if kind == "beta" else 1 - (1 - t**a) ** b
+        return out
+
+    def correlation(self, u: Array, v: Array) -> Array:
+        """(n, D), (m, D) warped → (n, m), one coordinate after another."""
+        out = np.ones((len(u), len(v)))
+        for column, w in enumerate(np.exp(self.zeta[1 : 1 + self.structure.dim])):
+            r = np.abs(u[:, None, column] - v[None, :, column]) / w
+            s = np.sqrt(5) * r
+            out *= np.exp(-(r**2) / 2) if self.structure.model.kernel == "se" else (1 + s + s**2 / 3) * np.exp(-s)
+        return out
+
+    def k(self, x: Array, other: Array) -> Array:
+        """Prior covariance of f between the rows of x and of other."""
+        return self.variance * self.correlation(self.warp(x), self.warp(other))
+
+    def gram(self, x: Array) -> Array:
+        """Prior covariance of the returns at x."""
+        return self.k(x, x) + self.noise * np.eye(len(x))
+
+    def log_posterior(self, x: Array, y: Array) -> float:
+        """log p(zeta | y), up to a constant that depends on the number of points and hyperparameters alone."""
+        mean, sd = self.structure.prior()
+        chol = np.linalg.cholesky(self.gram(x))
+        white = linalg.solve_triangular(chol, y, lower=True)
+        return float(-0.5 * white @ white - np.log(np.diag(chol)).sum() - 0.5 * np.sum(((self.zeta - mean) / sd) ** 2))
+
+    def condition(self, x: Array, y: Array, at: Array) -> tuple[Array, Array]:
+        """Posterior mean and covariance of f at the rows of `at`."""
+        factor = linalg.cho_factor(self.gram(x), lower=True)
+        cross = self.k(at, x)
+        return cross @ linalg.cho_solve(factor, y), self.k(at, at) - cross @ linalg.cho_solve(factor, cross.T)
+
+
+def derivative(f: Callable[[Any], Any], x: float, step: float) -> Any:
+    """Central difference over five points: error of order step⁴."""
+    return (8 * (f(x + step) - f(x - step)) - (f(x + 2 * step) - f(x - 2 * step))) / (12 * step)
+
+
+def gradient(f: Callable[[Array], Any], x: Array, step: float) -> Array:
+    """Derivatives of f along every coordinate of x, stacked first."""
+    directions = np.eye(len(x))
+    return np.stack([derivative(lambda h, e=e: f(x + h * e), 0.0, step) for e in directions])

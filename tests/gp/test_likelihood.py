@@ -1,0 +1,204 @@
+"""Kernel, likelihood, its gradient and its curvature, against dense algebra and scipy."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from gp_dense import Array, Dense, derivative, gradient
+from scipy import stats
+
+from aloq.gp import likelihood
+from aloq.gp.hyper import JITTER, Model, Structure
+from aloq.gp.kernel import correlation
+from aloq.gp.likelihood import Data, gaussian_log_density
+from aloq.gp.numerics import pad
+from aloq.problem.errors import ProblemError
+
+N = 12
+SIZE = 16
+
+covariance = jax.jit(likelihood.covariance, static_argnums=0)
+log_likelihood = jax.jit(likelihood.log_likelihood, static_argnums=0)
+log_prior = jax.jit(likelihood.log_prior, static_argnums=0)
+log_posterior = jax.jit(likelihood.log_posterior, static_argnums=0)
+precision = jax.jit(likelihood.precision, static_argnums=0)
+slope = jax.jit(jax.grad(likelihood.log_likelihood, argnums=1), static_argnums=0)
+
+MODELS = {
+    "se, beta": Model(),
+    "matern, kumaraswamy": Model(kernel="matern52", warp="kumaraswamy"),
+    "matern, none": Model(kernel="matern52", warp="none"),
+}
+
+
+@pytest.fixture(params=MODELS, scope="module")
+def structure(request: pytest.FixtureRequest) -> Structure:
+    """Three columns, of which the second is never warped."""
+    return Structure(MODELS[request.param], 2, (True, False, True))
+
+
+def points(seed: int = 0) -> tuple[Array, Array]:
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(size=(N, 3))
+    return x, np.sin(4 * x[:, 0]) + x[:, 1] * x[:, 2] + 0.1 * rng.standard_normal(N)
+
+
+def padded(x: Array, y: Array, size: int) -> Data:
+    """Padding holds rubbish on purpose: nothing of it may be seen."""
+    return Data(jnp.asarray(pad(x, size, fill=0.7)), jnp.asarray(pad(y, size, fill=3.0)), jnp.asarray(pad(np.ones(len(y)), size)))
+
+
+def draw(structure: Structure, seed: int) -> Array:
+    """Hyperparameters within two standard deviations of the prior, with some noise: K is well conditioned, so differences are exact."""
+    mean, sd = structure.prior()
+    zeta: Array = mean + np.clip(np.random.default_rng([7, seed]).standard_normal(len(mean)), -2, 2) * sd
+    zeta[-1] = -3.0 + 0.5 * seed
+    return zeta
+
+
+def density(structure: Structure, zeta: Array, x: Array, y: Array) -> float:
+    """log N(y; 0, K) by scipy, without the constant."""
+    normal = stats.multivariate_normal(np.zeros(len(y)), Dense(structure, zeta).gram(x))
+    return float(normal.logpdf(y)) + 0.5 * len(y) * np.log(2 * np.pi)
+
+
+def test_matern_product_is_its_formula() -> None:
+    u, v, w = np.array([[0.1, 0.9]]), np.array([[0.4, 0.2], [0.1, 0.9]]), np.array([0.5, 2.0])
+    r = np.sqrt(5) * np.abs(u - v) / w
+    truth = np.prod((1 + r + r**2 / 3) * np.exp(-r), axis=1)
+    np.testing.assert_allclose(correlation("matern52", u, v, w)[0], truth, rtol=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["se", "matern52"])
+def test_kernel_is_flat_at_zero_distance(kind: str) -> None:
+    """f is differentiable, so k has slope 0 where both arguments meet; a naive absolute value gives NaN or ±√5/w."""
+    u, w = jnp.array([[0.3, 0.6]]), jnp.array([0.2, 0.5])
+    at_zero = jax.grad(lambda v: correlation(kind, u, v, w)[0, 0])(u)
+    np.testing.assert_array_equal(at_zero, np.zeros((1, 2)))
+
+
+@pytest.mark.parametrize("kind", ["se", "matern52"])
+def test_kernel_of_no_columns_is_one(kind: str) -> None:
+    np.testing.assert_array_equal(correlation(kind, jnp.zeros((2, 0)), jnp.zeros((3, 0)), jnp.zeros(0)), np.ones((2, 3)))
+
+
+def test_covariance_is_dense(structure: Structure) -> None:
+    x, _ = points()
+    zeta = draw(structure, 0)
+    found = covariance(structure, jnp.asarray(zeta), jnp.asarray(x), jnp.ones(N))
+    np.testing.assert_allclose(found, Dense(structure, zeta).gram(x), rtol=1e-12)  # rounding of the warp, 1e-13, over a length scale
+
+
+@pytest.mark.parametrize("size", [N, SIZE])
+def test_likelihood_is_that_of_scipy(structure: Structure, size: int) -> None:
+    x, y = points()
+    for seed in range(3):
+        zeta = draw(structure, seed)
+        found = log_likelihood(structure, jnp.asarray(zeta), padded(x, y, size))
+        np.testing.assert_allclose(found, density(structure, zeta, x, y), rtol=1e-10)  # condition number 1e3
+
+
+def test_posterior_adds_the_log_prior(structure: Structure) -> None:
+    x, y = points()
+    mean, sd = structure.prior()
+    for seed in range(3):
+        zeta = draw(structure, seed)
+        prior = stats.norm(mean, sd).logpdf(zeta).sum() - stats.norm(mean, sd).logpdf(mean).sum()
+        np.testing.assert_allclose(log_prior(structure, jnp.asarray(zeta)), prior, rtol=1e-12)
+        found = log_posterior(structure, jnp.asarray(zeta), padded(x, y, SIZE))
+        np.testing.assert_allclose(found, density(structure, zeta, x, y) + prior, rtol=1e-10)
+
+
+def test_gradient_is_that_of_differences(structure: Structure) -> None:
+    x, y = points()
+    for seed in range(3):
+        zeta = draw(structure, seed)
+        truth = gradient(lambda z: density(structure, z, x, y), zeta, 1e-3)
+        np.testing.assert_allclose(
+            slope(structure, jnp.asarray(zeta), padded(x, y, SIZE)), truth, rtol=1e-7, atol=1e-8
+        )  # differences: h⁴ = 1e-12, rounding 1e-10
+
+
+def test_gradient_in_the_returns(structure: Structure) -> None:
+    x, y = points()
+    zeta = draw(structure, 1)
+    k = Dense(structure, zeta).gram(x)
+    np.testing.assert_allclose(jax.grad(gaussian_log_density, argnums=1)(k, y), -np.linalg.solve(k, y), rtol=1e-10, atol=1e-12)
+
+
+def test_gradient_without_noise() -> None:
+    """A deterministic simulator: noise e^-25 below the jitter, so K has condition number 1e9 and differences keep about 1e-5."""
+    structure = Structure(Model(), 1, (True, True, True))
+    x, y = points()
+    zeta = np.array([0.3, -1.0, -0.8, -1.2, 0.2, 0.1, -0.2, 0.3, 0.0, 0.1, -25.0])
+    truth = gradient(lambda z: density(structure, z, x, y), zeta, 1e-3)
+    found = slope(structure, jnp.asarray(zeta), padded(x, y, SIZE))
+    np.testing.assert_allclose(found, truth, rtol=1e-5, atol=1e-5)
+
+
+def test_precision_is_fishers_information(structure: Structure) -> None:
+    """½ tr(K⁻¹ K_i K⁻¹ K_j) with K_i by differences of the dense K."""
+    x, y = points()
+    zeta = draw(structure, 2)
+    inverse = np.linalg.inv(Dense(structure, zeta).gram(x))
+    slopes = gradient(lambda z: Dense(structure, z).gram(x), zeta, 1e-3)
+    truth = np.array([[0.5 * np.trace(inverse @ a @ inverse @ b) for b in slopes] for a in slopes]) + np.diag(structure.prior()[1] ** -2)
+    found = np.asarray(precision(structure, jnp.asarray(zeta), padded(x, y, SIZE)))
+    np.testing.assert_allclose(found, truth, rtol=1e-7, atol=1e-8)
+    assert np.linalg.eigvalsh(found).min() > 0
+
+
+def test_not_positive_definite_is_impossible_not_nan() -> None:
+    k, y = jnp.array([[1.0, 2.0], [2.0, 1.0]]), jnp.ones(2)
+    assert gaussian_log_density(k, y) == -jnp.inf
+
+
+@pytest.mark.parametrize("zeta", [800.0, -800.0, 1e308, np.inf])
+def test_absurd_hyperparameters_are_never_nan(zeta: float) -> None:
+    structure = Structure(Model(), 1, (True, True, True))
+    x, y = points()
+    assert not jnp.isnan(log_posterior(structure, jnp.full(structure.size, zeta), padded(x, y, SIZE)))
+
+
+def test_duplicated_points_without_noise_stay_solvable() -> None:
+    """The jitter is what keeps K positive definite: 12 points on 3 places."""
+    structure = Structure(Model(), 1, (True, True, True))
+    x, y = points()
+    zeta = structure.prior()[0]
+    zeta[-1] = -80.0
+    value = log_posterior(structure, jnp.asarray(zeta), padded(x[[0, 1, 2] * 4], y, SIZE))
+    assert jnp.isfinite(value)
+    assert Dense(structure, zeta).noise == pytest.approx(JITTER, rel=1e-12)
+
+
+def test_prior_has_the_layout_of_zeta() -> None:
+    model = Model(variance=(1.0, 0.1), length_scale=(2.0, 0.2), shape=(3.0, 0.3), noise=(4.0, 0.4))
+    structure = Structure(model, 1, (True, False, True))
+    mean, sd = structure.prior()
+    assert mean.tolist() == [1, 2, 2, 2, 3, 3, 3, 3, 4]
+    assert sd.tolist() == [0.1, 0.2, 0.2, 0.2, 0.3, 0.3, 0.3, 0.3, 0.4]
+    assert structure.size == 9
+    assert Structure(Model(warp="none"), 1, (True, False, True)).size == 5
+
+
+def test_unwarped_columns_have_shape_one() -> None:
+    structure = Structure(Model(), 1, (True, False, True))
+    hyper = structure.unpack(jnp.arange(1.0, 10.0))
+    np.testing.assert_allclose(hyper.alpha, [np.exp(5), 1, np.exp(6)])
+    np.testing.assert_allclose(hyper.beta, [np.exp(7), 1, np.exp(8)])
+    np.testing.assert_allclose(hyper.noise, np.exp(9) + JITTER * np.exp(1))
+
+
+def test_model_mistakes_are_named() -> None:
+    with pytest.raises(ProblemError, match=r"`kernel` must be one of 'se', 'matern52', but it is 'matern'\. Did you mean 'matern52'\?"):
+        Model(kernel="matern")
+    with pytest.raises(ProblemError, match="`warp` must be one of 'beta', 'kumaraswamy', 'none', but it is 'cubic'"):
+        Model(warp="cubic")
+    with pytest.raises(ProblemError, match=r"The prior `noise` must be \(mean, standard deviation > 0\) of the logarithm"):
+        Model(noise=(-8.0, 0.0))
+
+
+def test_differences_of_the_tests_are_accurate() -> None:
+    assert derivative(np.exp, 1.0, 1e-3) == pytest.approx(np.e, rel=1e-11)

@@ -1,0 +1,212 @@
+"""ALOQ as a pure function: alternating, feasible, repeatable."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+from methods_play import ENCODING, INITIAL, SMALL, Play, empty, play, simulate, told
+from scipy import stats
+
+from aloq.acquisition.environment import RandomDraw
+from aloq.acquisition.intensify import Intensify
+from aloq.methods.aloq import ALOQ
+from aloq.methods.design import design_point
+from aloq.methods.interface import History
+from aloq.problem.distributions import Discrete
+from aloq.problem.problem import Problem
+from aloq.problem.variables import Choice, Integer
+
+ALTERNATING = replace(SMALL, intensify=Intensify(share=0.0))
+STEPS = 18
+
+
+@pytest.fixture(scope="module")
+def study() -> Play:
+    return play(ALTERNATING, STEPS)
+
+
+def at(study: Play, step: int) -> tuple[History, dict[str, object] | None]:
+    """History and state with which suggestion number `step` was made."""
+    history = replace(study.history, told=study.history.told[:step], values=study.history.values[:step], asked=step)
+    return history, study.suggestions[step - 1].state
+
+
+def test_a_study_starts_with_the_design(study: Play) -> None:
+    for i in range(INITIAL):
+        np.testing.assert_array_equal(study.suggestions[i].point, design_point(ENCODING, i, 0, True))
+
+
+def test_exploration_and_intensification_alternate(study: Play) -> None:
+    """Even calls go to a new policy; odd calls to the policy believed best, by the very belief that the suggestion was made with."""
+    for step in range(INITIAL, STEPS):
+        history, _ = at(study, step)
+        suggestion = study.suggestions[step]
+        seen = np.any(np.all(history.told[:, :1] == suggestion.point[:1], axis=1))
+        if (step - INITIAL) % 2:
+            leader = ALTERNATING.recommend(ENCODING, history, suggestion.state, 0).policy
+            np.testing.assert_array_equal(suggestion.point[:1], leader)
+        else:
+            assert not seen
+
+
+def test_without_intensification_every_policy_is_new() -> None:
+    policies = play(replace(SMALL, intensify=None), STEPS).history.told[:, 0]
+    assert len(set(policies)) == STEPS
+
+
+def test_a_leader_known_well_is_not_simulated_again(study: Play) -> None:
+    """A share that no leader reaches turns intensification off."""
+    history, state = at(study, INITIAL + 1)
+    aloof = replace(SMALL, intensify=Intensify(share=1e9))
+    np.testing.assert_array_equal(
+        aloof.suggest(ENCODING, history, state, 0).point, replace(SMALL, intensify=None).suggest(ENCODING, history, state, 0).point
+    )
+
+
+def test_suggestions_are_possible(study: Play) -> None:
+    x = study.history.told
+    assert np.all((x >= 0) & (x <= 1))
+    np.testing.assert_array_equal(ENCODING.snap_policies(x[:, :1]), x[:, :1])
+    np.testing.assert_array_equal(ENCODING.snap_environments(x[:, 1:]), x[:, 1:])
+
+
+def test_the_robust_policy_is_found(study: Play) -> None:
+    """The peak at 0.8 loses 0.01 · 60 · 0.3 to the rare payload, so 0.2 is a close second; anything else is clearly worse."""
+    weights, nodes = ENCODING.factors[0].weights, ENCODING.factors[0].nodes
+    grid = np.linspace(0, 1, 201)
+    truth = np.array([sum(w * simulate(np.array([p, *t])) for w, t in zip(weights, nodes, strict=True)) for p in grid])
+    found = ALTERNATING.recommend(ENCODING, study.history, study.state, 0)
+    value = float(np.interp(found.policy[0], grid, truth))
+    assert value > truth.max() - 0.1 * np.ptp(truth)
+
+
+def test_same_arguments_give_the_same_bits(study: Play) -> None:
+    history, state = at(study, 12)
+    first, again = (ALTERNATING.suggest(ENCODING, history, state, 0) for _ in range(2))
+    np.testing.assert_array_equal(first.point, again.point)
+    assert first.state == again.state
+    np.testing.assert_array_equal(first.point, study.suggestions[12].point)
+    assert first.state == study.suggestions[12].state
+
+
+def test_state_survives_json(study: Play) -> None:
+    """As the journal writes and reads it: not one bit may differ."""
+    history, state = at(study, 13)
+    text = json.dumps(state, allow_nan=False)
+    again = json.loads(text)
+    assert again == state
+    np.testing.assert_array_equal(ALTERNATING.suggest(ENCODING, history, again, 0).point, study.suggestions[13].point)
+
+
+def test_arguments_are_left_alone(study: Play) -> None:
+    history, state = at(study, 12)
+    before = history.told.copy(), history.values.copy(), json.dumps(state)
+    ALTERNATING.suggest(ENCODING, history, state, 0)
+    np.testing.assert_array_equal(history.told, before[0])
+    np.testing.assert_array_equal(history.values, before[1])
+    assert json.dumps(state) == before[2]
+
+
+def test_the_callers_jax_settings_are_left_alone(study: Play) -> None:
+    names = ("jax_enable_x64", "jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
+    before = {name: getattr(jax.config, name) for name in names}
+    ALTERNATING.recommend(ENCODING, study.history, study.state, 0)
+    assert {name: getattr(jax.config, name) for name in names} == before
+    assert not jax.config.jax_enable_x64
+
+
+def test_seeds_differ() -> None:
+    assert play(SMALL, 2, seed=0).history.told[1, 0] != play(SMALL, 2, seed=1).history.told[1, 0]
+
+
+def test_recommendations_are_simulated_policies(study: Play) -> None:
+    found = ALTERNATING.recommend(ENCODING, study.history, study.state, 0)
+    policies = study.history.told[:, :1]
+    assert np.any(np.all(policies == found.policy, axis=1))
+    belief = ALTERNATING.predict(ENCODING, study.history, study.state, 0, policies)
+    assert found.mean == pytest.approx(belief.mean.max(), rel=1e-12)
+    assert found.std > 0
+
+
+def test_beliefs_are_in_the_units_of_the_returns(study: Play) -> None:
+    """Returns times a power of two change no bit of the standardised ones, so the belief must be exactly that multiple."""
+    policies = np.linspace(0, 1, 7)[:, None]
+    history, state = at(study, 12)
+    one = ALTERNATING.predict(ENCODING, history, state, 0, policies)
+    many = ALTERNATING.predict(ENCODING, replace(history, values=1024 * history.values), state, 0, policies)
+    np.testing.assert_array_equal(many.mean, 1024 * one.mean)
+    np.testing.assert_array_equal(many.std, 1024 * one.std)
+
+
+def test_pending_points_change_the_next_suggestion(study: Play) -> None:
+    """Four asks without a tell: four different pairs."""
+    history, state = at(study, 12)
+    pairs = []
+    for _ in range(4):
+        suggestion = SMALL.suggest(ENCODING, history, state, 0)
+        pairs.append(tuple(suggestion.point))
+        state = suggestion.state
+        history = replace(history, pending=np.vstack([history.pending, suggestion.point]), asked=history.asked + 1)
+    assert len(set(pairs)) == 4
+
+
+def test_pending_points_do_not_change_the_belief(study: Play) -> None:
+    history, state = at(study, 12)
+    waiting = replace(history, pending=history.told[:3] * 0.9, asked=15)
+    policies = np.linspace(0, 1, 5)[:, None]
+    plain, with_pending = (ALTERNATING.predict(ENCODING, h, state, 0, policies) for h in (history, waiting))
+    np.testing.assert_array_equal(plain.mean, with_pending.mean)
+    np.testing.assert_array_equal(plain.std, with_pending.std)
+
+
+def test_a_failed_pair_is_not_tried_again(study: Play) -> None:
+    """The leader is simulated in another environment if the best one failed."""
+    history, state = at(study, INITIAL + 1)
+    wanted = study.suggestions[INITIAL + 1].point
+    after = replace(history, failed=wanted[None], asked=history.asked + 2)
+    again = ALTERNATING.suggest(ENCODING, after, state, 0).point
+    np.testing.assert_array_equal(again[:1], wanted[:1])
+    assert again[1] != wanted[1]
+
+
+def test_if_everything_failed_the_design_goes_on() -> None:
+    nothing = empty()
+    history = replace(nothing, failed=np.zeros((9, 2)), asked=9)
+    np.testing.assert_array_equal(SMALL.suggest(ENCODING, history, None, 0).point, design_point(ENCODING, 9, 0, True))
+
+
+def test_several_returns_at_once_are_met() -> None:
+    """Four asked, then four told together: the state is four observations behind, and nothing breaks."""
+    study = play(SMALL, 8)
+    history = study.history
+    for p in (0.1, 0.3, 0.5, 0.7):
+        history = told(history, np.array([p, 0.0]), simulate(np.array([p, 0.0])))
+    suggestion = SMALL.suggest(ENCODING, history, study.state, 0)
+    assert np.all(np.isfinite(suggestion.point))
+    assert suggestion.state["told"] == 12
+
+
+def test_every_kind_of_variable_at_once() -> None:
+    """Whole numbers, choices and a constant; a continuous law beside a listed one: suggestions come back snapped."""
+    problem = Problem(
+        {"kp": (0.0, 10.0), "gait": Integer(1, 8), "mode": Choice(["trot", "walk", "run"])},
+        {"wind": stats.norm(3, 2), "payload": Discrete([0.0, 2.0, 9.0], p=[0.90, 0.09, 0.01]), "site": Choice(["here"])},
+    )
+    encoding = problem.encoding
+    d = encoding.policy_dim
+    points = play(SMALL, INITIAL + 2, encoding=encoding).history.told
+    np.testing.assert_array_equal(encoding.snap_policies(points[:, :d]), points[:, :d])
+    np.testing.assert_array_equal(encoding.snap_environments(points[:, d:]), points[:, d:])
+    for point in points:
+        np.testing.assert_array_equal(encoding.encode_policy(encoding.decode_policy(point[:d])), point[:d])
+
+
+def test_the_paper_runs_with_direct() -> None:
+    method = replace(ALOQ.paper(), samples=8, initial=INITIAL, environment_rule=RandomDraw())
+    points = play(method, INITIAL + 2).history.told
+    assert np.all((points >= 0) & (points <= 1))
+    assert np.any(points[:-1, 0] == points[-1, 0])  # the second call intensifies

@@ -1,0 +1,100 @@
+"""Numerics never crash: whatever the returns, suggestions and beliefs are numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from methods_play import ENCODING, INITIAL, SMALL, history_of, scattered, simulate
+
+from aloq.acquisition.policy import EI
+from aloq.gp.hyper import Model
+from aloq.methods.aloq import ALOQ
+from aloq.methods.interface import Array, History
+
+X = scattered(12)
+Y = np.array([simulate(x) for x in X])
+CLOSE = np.vstack([X, X[0] + [1e-9, 0.0]])
+
+
+def shaken(scale: float) -> Array:
+    return scale * Y
+
+
+HISTORIES = {
+    "all equal": history_of(X, np.full(12, 3.7)),
+    "all zero": history_of(X, np.zeros(12)),
+    "all equal and huge": history_of(X, np.full(12, -1e300)),
+    "1e12": history_of(X, shaken(1e12)),
+    "1e-12": history_of(X, shaken(1e-12)),
+    "1e300": history_of(X, shaken(1e299)),
+    "1e-300": history_of(X, shaken(1e-300)),
+    "denormal": history_of(X, shaken(1e-318)),
+    "one outlier of 1e300": history_of(X, np.append(Y[:-1], 1e300)),
+    "a spread of 1e-9": history_of(X, 5.0 + 1e-9 * Y),
+    "a spread of 1e-15": history_of(X, 5.0 + 1e-15 * Y),
+    "points 1e-9 apart, returns apart": history_of(CLOSE, np.append(Y, Y[0] + 1.0)),
+    "points 1e-9 apart, returns 1e-9 apart": history_of(CLOSE, np.append(Y, Y[0] + 1e-9)),
+    "duplicates that agree": history_of(np.repeat(X[:4], 3, axis=0), np.repeat(Y[:4], 3)),
+    "duplicates that disagree": history_of(np.repeat(X[:4], 3, axis=0), Y),
+    "one point twelve times": history_of(np.repeat(X[:1], 12, axis=0), Y),
+    "one policy only": history_of(np.column_stack([np.full(12, 0.4), X[:, 1]]), Y),
+    "one environment only": history_of(np.column_stack([X[:, 0], np.zeros(12)]), Y),
+    "corners": history_of(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), np.array([1.0, 2.0, 3.0, 5.0])),
+    "steps": history_of(X, np.sign(Y)),
+}
+
+
+def assert_sound(method: ALOQ, history: History) -> None:
+    """Suggestions in the cube, beliefs and recommendations finite, and the same again one step later."""
+    suggestion = method.suggest(ENCODING, history, None, 0)
+    assert np.all((suggestion.point >= 0) & (suggestion.point <= 1)), suggestion.point
+    belief = method.predict(ENCODING, history, suggestion.state, 0, np.linspace(0, 1, 9)[:, None])
+    assert np.all(np.isfinite(belief.mean))
+    assert np.all(np.isfinite(belief.std))
+    assert np.all(belief.std >= 0)
+    found = method.recommend(ENCODING, history, suggestion.state, 0)
+    assert np.isfinite(found.mean)
+    after = replace(history, told=np.vstack([history.told, suggestion.point]), values=np.append(history.values, history.values[0]))
+    then = method.suggest(ENCODING, replace(after, asked=history.asked + 1), suggestion.state, 0)
+    assert np.all((then.point >= 0) & (then.point <= 1)), then.point
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_extreme_histories_are_survived(name: str) -> None:
+    assert_sound(SMALL, replace(HISTORIES[name], asked=max(INITIAL, HISTORIES[name].asked)))
+
+
+@pytest.mark.parametrize("value", [0.0, 3.7, 1e12, -1e300, 1e-300])
+def test_one_observation_is_enough(value: float) -> None:
+    assert_sound(SMALL, replace(history_of(X[:1], np.array([value])), asked=INITIAL))
+
+
+@pytest.mark.parametrize("name", ["all equal", "one point twelve times", "1e300", "steps"])
+def test_expected_improvement_survives_too(name: str) -> None:
+    """Its ratio gain/std is 0/0 where nothing is in doubt."""
+    assert_sound(replace(SMALL, policy_rule=EI()), HISTORIES[name])
+
+
+@pytest.mark.parametrize("name", ["all equal", "duplicates that disagree", "corners"])
+def test_the_other_kernel_and_warp_survive_too(name: str) -> None:
+    method = replace(SMALL, model=Model(kernel="matern52", warp="kumaraswamy"))
+    assert_sound(method, replace(HISTORIES[name], asked=12))
+
+
+def test_constant_returns_are_believed() -> None:
+    """Nothing was ever seen but 3.7: that is the mean everywhere, and the doubt is small against it."""
+    belief = SMALL.predict(ENCODING, HISTORIES["all equal"], None, 0, np.linspace(0, 1, 5)[:, None])
+    np.testing.assert_allclose(belief.mean, 3.7, rtol=1e-6)
+    assert np.all(belief.std < 1e-3)
+
+
+@pytest.mark.parametrize("scale", [1e12, 1e-12, 1e299])
+def test_beliefs_follow_the_scale(scale: float) -> None:
+    """At the told points' own policies the belief has the size of the returns, whatever that is."""
+    history = history_of(X, scale * Y)
+    belief = SMALL.predict(ENCODING, history, None, 0, X[:, :1])
+    assert np.all(np.abs(belief.mean) < 10 * np.abs(history.values).max())
+    assert np.all(belief.std < 10 * np.abs(history.values).max())
+    assert np.ptp(belief.mean) > 1e-3 * np.ptp(history.values)

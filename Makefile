@@ -25,10 +25,10 @@ demo: $(PLOT)
 	$(BIN)/aloq run arm-collision --evaluations $(EVALUATIONS) --seed $(SEED) --figure out/arm-collision.png
 
 test: $(TEST)
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 test-slow: $(TEST)
-	$(BIN)/python -m pytest -n 2 -m slow
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow
 
 lint: $(DEV)
 	$(BIN)/ruff check .

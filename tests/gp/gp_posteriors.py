@@ -22,7 +22,6 @@ from aloq.gp import fit
 from aloq.gp.fit import Chains
 from aloq.gp.hyper import Model, Structure
 from aloq.gp.likelihood import Data, log_posterior
-from aloq.gp.mode import find_mode
 from aloq.gp.numerics import pad
 from aloq.gp.sampler import Student, advance
 
@@ -119,12 +118,11 @@ class Run:
 
 
 def warmed_up(case: Case) -> Chains:
-    """Chains as aloq starts them at a mode, but with longer warm-up, so that what remains is the sampler's own error."""
+    """Chains as aloq starts them, but with longer warm-up, so that what remains is the sampler's own error."""
     structure, data = case.structure, case.data
-    mode = find_mode(structure, jnp.asarray(structure.prior()[0]), data)
     before, fit.ROUNDS = fit.ROUNDS, ROUNDS
     try:
-        return fit._fresh(structure, mode, data, random.key(0), CHAINS)
+        return fit._fresh(structure, fit._best_mode(structure, data, random.key(0)), data, random.key(1), CHAINS)
     finally:
         fit.ROUNDS = before
 

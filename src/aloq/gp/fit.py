@@ -31,9 +31,13 @@ MOVES = 4
 MOST_MOVES = 32
 # Moves the running moments look back on: enough for a covariance, few enough to follow the data.
 MEMORY = 1500.0
-# Every so many observations, modes are sought from afresh; chains move there if it holds e^MARGIN times the mass around them.
+# Every so many observations, modes are sought from afresh and from the highest chain, which may have found a better one by itself; chains
+# move there if it holds e^MARGIN times the mass around them.
 RESTART_EVERY = 8
+DRAWN_STARTS = 6
 MARGIN = 3.0
+# q is a little wider than where the chains have been: a chain beyond the edge of a narrow q would hardly ever come back.
+WIDTH = 1.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +52,7 @@ class Chains:
 
     @property
     def approximation(self) -> Student:
-        return Student(jnp.asarray(self.mean), jnp.linalg.cholesky(jnp.asarray(self.cov)))
+        return Student(jnp.asarray(self.mean), WIDTH * jnp.linalg.cholesky(jnp.asarray(self.cov)))
 
 
 @dataclass(frozen=True)
@@ -82,24 +86,24 @@ def update(structure: Structure, x: Array, y: Array, before: Chains | None, coun
     moves = min(MOVES * max(len(y) - before.told, 1), MOST_MOVES)
     chains, heights = _move(structure, before, data, k_move, moves)
     if len(y) // RESTART_EVERY > before.told // RESTART_EVERY:
-        mode = _best_mode(structure, data, k_mode)
+        mode = _best_mode(structure, data, k_mode, chains.zeta[np.argmax(heights)])
         if mode.mass > _mass(chains, heights) + MARGIN:
             chains = _fresh(structure, mode, data, k_first, count)
     return replace(chains, told=len(y))
 
 
-def _best_mode(structure: Structure, data: Data, key: jax.Array) -> Mode:
-    """The mode with the most mass among those reached from a smooth, a rough and a random start.
+def _best_mode(structure: Structure, data: Data, key: jax.Array, *scouts: Array) -> Mode:
+    """The mode with the most mass among those reached from a smooth start, a rough one, draws from the prior, and scouts, (P,) each.
 
-    Cliffs read as noise on a smooth function, or as no noise on a rough one: these are two modes, and the first is the one a climb from the
-    prior's mean ends in.
+    Modes are many: a steep region reads as a short length scale or as a strong warp, a cliff as noise on a smooth function or as no noise
+    on a rough one. A climb from the prior's mean often ends dozens of nats below the best.
     """
     mean, sd = structure.prior()
     rough = mean.copy()
     rough[1 : 1 + structure.dim] -= 1.5 * sd[1 : 1 + structure.dim]
     rough[-1] -= sd[-1]
-    starts = [mean, rough, mean + 0.5 * sd * np.asarray(random.normal(key, mean.shape))]
-    found = [find_mode(structure, jnp.asarray(start), data) for start in starts]
+    draws = mean + sd * np.asarray(random.normal(key, (DRAWN_STARTS, len(mean))))
+    found = [find_mode(structure, jnp.asarray(start), data) for start in (mean, rough, *draws, *scouts)]
     return max(found, key=lambda mode: float(jnp.nan_to_num(mode.mass, nan=-jnp.inf)))
 
 

@@ -3,11 +3,18 @@
 zeta     (S, P)   one row a chain; chains persist from step to step of a study
 q        multivariate Student t: location mu (P,), scale C Cᵀ with C (P, P) lower triangular, NU degrees of freedom
 
-Generalised elliptical slice sampling (Nishihara, Murray & Adams 2014): q plays the prior, p(zeta | y)/q(zeta) the likelihood. A move
-draws an ellipse through the chain's position from q (a Student t is a Gaussian with a random scale), and shrinks the bracket of angles
-until the ratio exceeds a level. It leaves the posterior invariant whatever q is. The closer q comes to the posterior, the fewer
-evaluations a move needs and the further it goes, so q starts as the Laplace approximation at a mode and is then learnt from the chains'
-own past; its tails let a chain that sits in a poor mode leave for a better one.
+Elliptical slice sampling (Murray, Adams & MacKay 2010): a move draws an ellipse through the chain's position from a base density, and
+shrinks the bracket of angles until posterior/base exceeds a level. It leaves the posterior invariant whatever the base is. Chains
+alternate between two kinds of moves:
+
+- All hyperparameters at once, from q (a Student t is a Gaussian with a random scale; Nishihara, Murray & Adams 2014). The closer q comes
+  to the posterior, the fewer evaluations a move needs and the further it goes, so q starts as the Laplace approximation at a mode and is
+  then learnt from the chains' own past; its tails let a chain that sits in a poor mode leave for a better one.
+- The noise level and a random few of the others, from their prior. Few observations leave the noise level a peak and a long shelf of
+  lower values, which no q of one hump covers; the prior does. And these moves find modes that no climb led to.
+
+A move whose patience ends stays where it began. That too leaves the posterior invariant: the way between two points through the same
+rejected angles is equally likely in both directions, however many rejections are allowed.
 """
 
 from __future__ import annotations
@@ -24,8 +31,12 @@ from aloq.gp.hyper import Structure
 from aloq.gp.likelihood import Data, log_posterior
 
 NU = 6
-# Turns allowed per move before a chain gives up and stays: 30 shrinks leave a bracket of about 1e-9 of the ellipse.
+# Turns allowed per move: 30 shrinks leave a bracket of about 1e-9 of the ellipse. Moves from the prior are given up sooner: where the
+# posterior is much sharper than the prior, they would come to little.
 PATIENCE = 30
+PRIOR_PATIENCE = 8
+# Share of the other hyperparameters that move with the noise level.
+COMPANY = 0.3
 
 
 class Student(NamedTuple):
@@ -47,6 +58,30 @@ class Student(NamedTuple):
         return -0.5 * (NU + zeta.shape[1]) * jnp.log1p(self.distance(zeta) / NU)
 
 
+class _Base(NamedTuple):
+    """The densities that ellipses are drawn from: q in even moves, the prior in odd ones."""
+
+    q: Student
+    mean: Array  # (P,) of the prior
+    sd: Array  # (P,)
+
+    def log_density(self, zeta: Array, move: Array) -> Array:
+        """At rows of zeta, in the given moves of their chains, up to a constant: (S,)."""
+        prior = -0.5 * jnp.sum(((zeta - self.mean) / self.sd) ** 2, axis=1)
+        return jnp.where(move % 2 == 0, self.q.log_density(zeta), prior)
+
+    def ellipse(self, zeta: Array, move: Array, normal: Array, uniform: Array) -> tuple[Array, Array]:
+        """Centre and second axis of an ellipse through rows of zeta: (S, P), (S, P)."""
+        size = zeta.shape[1]
+        # An inverse gamma variable of shape (NU + P)/2 from the squares of NU + P normal ones.
+        spread = (NU + self.q.distance(zeta)) / jnp.sum(normal[:, size:] ** 2, axis=1)
+        by_q = jnp.sqrt(spread)[:, None] * (normal[:, :size] @ self.q.scale.T)
+        moves = (uniform < COMPANY).at[:, -1].set(True)
+        centre, axis = jnp.where(moves, self.mean, zeta), jnp.where(moves, self.sd * normal[:, :size], 0.0)
+        even = (move % 2 == 0)[:, None]
+        return jnp.where(even, self.q.location, centre), jnp.where(even, by_q, axis)
+
+
 class Visited(NamedTuple):
     """Sums over the positions at which moves ended."""
 
@@ -59,16 +94,17 @@ class _Move(NamedTuple):
     """A move of every chain: where it started, the slice, and the bracket of angles left."""
 
     zeta: Array  # (S, P) position
-    ratio: Array  # (S,) log p/q there
+    height: Array  # (S,) log posterior there
     level: Array  # (S,) slice level
+    centre: Array  # (S, P) of the ellipse; hyperparameters that stay have their own position here, and no axis
     axis: Array  # (S, P) second axis of the ellipse
     angle: Array  # (S,) tried next
     low: Array  # (S,)
     high: Array  # (S,)
 
-    def proposal(self, q: Student) -> Array:
+    def proposal(self) -> Array:
         """The point of the ellipse at the angle: (S, P)."""
-        return q.location + (self.zeta - q.location) * jnp.cos(self.angle)[:, None] + self.axis * jnp.sin(self.angle)[:, None]
+        return self.centre + (self.zeta - self.centre) * jnp.cos(self.angle)[:, None] + self.axis * jnp.sin(self.angle)[:, None]
 
     def shrunk(self, uniform: Array) -> _Move:
         """The bracket cut at the angle just rejected, and a new angle inside."""
@@ -98,23 +134,23 @@ def advance(
     A chain at zero density, as can happen after new data, restarts at `refuge`, (P,).
     """
 
-    def ratio(z: Array) -> Array:
-        return jax.vmap(lambda one: log_posterior(structure, one, data))(z) - q.log_density(z)
-
+    posterior = jax.vmap(lambda one: log_posterior(structure, one, data))
+    base = _Base(q, *(jnp.asarray(part) for part in structure.prior()))
     count, size = zeta.shape
 
     def turn(s: _Chains) -> _Chains:
-        proposal = s.move.proposal(q)
-        value = ratio(proposal)
+        proposal = s.move.proposal()
+        value = posterior(proposal)
         active = s.moves < moves
-        accept = active & (value > s.move.level)
-        ends = accept | (active & (s.tries >= PATIENCE))
+        accept = active & (value - base.log_density(proposal, s.moves) > s.move.level)
+        patience = jnp.where(s.moves % 2 == 0, PATIENCE, PRIOR_PATIENCE)
+        ends = accept | (active & (s.tries + 1 >= patience))
         lost = (s.moves < 0) & ~accept
         here = _where(lost, refuge, _where(accept, proposal, s.move.zeta))
-        there = jnp.where(accept, value, s.move.ratio)
+        there = jnp.where(accept, value, s.move.height)
         normal, uniform = _noise(random.fold_in(key, s.turn), count, size)
-        fresh = _begin_move(q, here, there, normal, uniform)
-        same = s.move._replace(zeta=here, ratio=there).shrunk(uniform[:, 2])
+        fresh = _begin_move(base, here, there, s.moves + ends, normal, uniform)
+        same = s.move._replace(zeta=here, height=there).shrunk(uniform[:, 2])
         visited = _visit(s.visited, here, ends & (s.moves >= 0))
         return _Chains(
             move=_Move(*(_where(ends, new, old) for new, old in zip(fresh, same, strict=True))),
@@ -125,7 +161,7 @@ def advance(
         )
 
     last = lax.while_loop(lambda s: jnp.any(s.moves < moves) & (s.turn < (moves + 1) * PATIENCE), turn, _arrival(zeta))
-    return last.move.zeta, last.move.ratio + q.log_density(last.move.zeta), last.visited, last.turn
+    return last.move.zeta, last.move.height, last.visited, last.turn
 
 
 def _arrival(zeta: Array) -> _Chains:
@@ -134,7 +170,7 @@ def _arrival(zeta: Array) -> _Chains:
     zero = jnp.zeros(count, zeta.dtype)
     visited = Visited(jnp.zeros((), zeta.dtype), jnp.zeros(size, zeta.dtype), jnp.zeros((size, size), zeta.dtype))
     tries, unknown = jnp.zeros(count, jnp.int32), jnp.full(count, -1, jnp.int32)
-    move = _Move(zeta, zero - jnp.inf, zero - jnp.inf, jnp.zeros_like(zeta), zero, zero, zero)
+    move = _Move(zeta, zero - jnp.inf, zero - jnp.inf, zeta, jnp.zeros_like(zeta), zero, zero, zero)
     return _Chains(move, tries, unknown, jnp.asarray(1), visited)
 
 
@@ -148,17 +184,15 @@ def _visit(visited: Visited, zeta: Array, ends: Array) -> Visited:
 
 
 def _noise(key: Array, count: int, size: int) -> tuple[Array, Array]:
-    """All random numbers of one turn: normal (S, 2P + NU) and uniform (S, 3)."""
+    """All random numbers of one turn: normal (S, 2P + NU) and uniform (S, 3 + P)."""
     k_normal, k_uniform = random.split(key)
-    return random.normal(k_normal, (count, 2 * size + NU)), random.uniform(k_uniform, (count, 3), minval=1e-300)
+    return random.normal(k_normal, (count, 2 * size + NU)), random.uniform(k_uniform, (count, 3 + size), minval=1e-300)
 
 
-def _begin_move(q: Student, zeta: Array, ratio: Array, normal: Array, uniform: Array) -> _Move:
+def _begin_move(base: _Base, zeta: Array, height: Array, move: Array, normal: Array, uniform: Array) -> _Move:
     """A fresh ellipse, level and bracket for every chain."""
-    size = zeta.shape[1]
-    # An inverse gamma variable of shape (NU + P)/2 from the squares of NU + P normal ones.
-    spread = (NU + q.distance(zeta)) / jnp.sum(normal[:, size:] ** 2, axis=1)
-    axis = jnp.sqrt(spread)[:, None] * (normal[:, :size] @ q.scale.T)
+    centre, axis = base.ellipse(zeta, move, normal, uniform[:, 3:])
+    level = height - base.log_density(zeta, move) + jnp.log(uniform[:, 0])
     # The first angle is uniform on the circle, and the bracket is cut there.
     high = 2 * jnp.pi * uniform[:, 1]
-    return _Move(zeta, ratio, ratio + jnp.log(uniform[:, 0]), axis, high, high - 2 * jnp.pi, high)
+    return _Move(zeta, height, level, centre, axis, high, high - 2 * jnp.pi, high)

@@ -187,7 +187,7 @@ def test_several_returns_at_once_are_met() -> None:
         history = told(history, np.array([p, 0.0]), simulate(np.array([p, 0.0])))
     suggestion = SMALL.suggest(ENCODING, history, study.state, 0)
     assert np.all(np.isfinite(suggestion.point))
-    assert suggestion.state["told"] == 12
+    assert suggestion.state["told"] == len(history.distinct().told) > study.state["told"] + 1
 
 
 def test_every_kind_of_variable_at_once() -> None:
@@ -210,3 +210,14 @@ def test_the_paper_runs_with_direct() -> None:
     points = play(method, INITIAL + 2).history.told
     assert np.all((points >= 0) & (points <= 1))
     assert np.any(points[:-1, 0] == points[-1, 0])  # the second call intensifies
+
+
+def test_a_deterministic_simulator_is_not_asked_the_same_again() -> None:
+    """Two environments, the leader known in both, and repeats agree: each suggestion is a new pair."""
+    study = play(ALTERNATING, 10)
+    history = study.history
+    history = told(history, history.told[-1], history.values[-1])
+    assert history.deterministic
+    for asked in (history.asked, history.asked + 1):  # a first and a second call
+        point = ALTERNATING.suggest(ENCODING, replace(history, asked=asked), study.state, 0).point
+        assert not np.any(np.all(history.told == point, axis=1))

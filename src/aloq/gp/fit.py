@@ -31,8 +31,8 @@ MOVES = 4
 MOST_MOVES = 32
 # Moves the running moments look back on: enough for a covariance, few enough to follow the data.
 MEMORY = 1500.0
-# Every so many observations, modes are sought from afresh and from the highest chain, which may have found a better one by itself; chains
-# move there if it holds e^MARGIN times the mass around them.
+# Every so many observations (an eighth of them, where they are many), modes are sought from afresh and from the highest chain, which may
+# have found a better one by itself. Chains move there if it holds e^MARGIN times the mass around them.
 RESTART_EVERY = 8
 DRAWN_STARTS = 6
 MARGIN = 3.0
@@ -85,11 +85,17 @@ def update(structure: Structure, x: Array, y: Array, before: Chains | None, coun
         return replace(chains, told=len(y))
     moves = min(MOVES * max(len(y) - before.told, 1), MOST_MOVES)
     chains, heights = _move(structure, before, data, k_move, moves)
-    if len(y) // RESTART_EVERY > before.told // RESTART_EVERY:
+    if _time_to_search(before.told, len(y)):
         mode = _best_mode(structure, data, k_mode, chains.zeta[np.argmax(heights)])
         if mode.mass > _mass(chains, heights) + MARGIN:
             chains = _fresh(structure, mode, data, k_first, count)
     return replace(chains, told=len(y))
+
+
+def _time_to_search(before: int, told: int) -> bool:
+    """Whether modes are sought again: at every 8th observation up to 128, every 16th up to 256, and so on."""
+    every = max(RESTART_EVERY, 2 ** (told.bit_length() - 1) // RESTART_EVERY)
+    return told // every > before // every
 
 
 def _best_mode(structure: Structure, data: Data, key: jax.Array, *scouts: Array) -> Mode:

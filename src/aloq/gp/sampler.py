@@ -134,7 +134,9 @@ def advance(
     A chain at zero density, as can happen after new data, restarts at `refuge`, (P,).
     """
 
-    posterior = jax.vmap(lambda one: log_posterior(structure, one, data))
+    def posterior(z: Array) -> Array:
+        return jax.vmap(lambda one: log_posterior(structure, one, data))(z)
+
     base = _Base(q, *(jnp.asarray(part) for part in structure.prior()))
     count, size = zeta.shape
 

@@ -73,7 +73,7 @@ class ALOQ:
             chains = self._chains(encoding, history, state, seed)
             belief, _ = self._belief(encoding, history, chains)
             pi = self._policy(encoding, history, belief, seed)
-            taken = _environments_at(pi, np.concatenate([history.pending, history.failed]))
+            taken = _taken(pi, history)
             theta = self.environment_rule.choose(belief, encoding, pi, taken, [seed, history.asked, 2])
         return Suggestion(np.concatenate([pi, theta]), _to_state(chains))
 
@@ -91,7 +91,8 @@ class ALOQ:
             return float(_evaluate(belief, promising()[None])[1][0])
 
         second_call = (history.asked - self._initial(encoding)) % 2 == 1
-        if second_call and self.intensify and self.intensify.deserved(float(std[leader]), doubt):
+        open_questions = len(_distinct(_taken(simulated[leader], history))) < encoding.nodes
+        if second_call and self.intensify and open_questions and self.intensify.deserved(float(std[leader]), doubt):
             return simulated[leader]
         return promising()
 
@@ -117,15 +118,16 @@ class ALOQ:
         return Structure(self.model, encoding.policy_dim, tuple(encoding.warped))
 
     def _chains(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Chains:
-        """Hyperparameter samples given what was told: those in the state where nothing was told since."""
-        before = _from_state(state)
-        if before is not None and before.told == len(history.told):
+        """Hyperparameter samples given what was told: those in the state where nothing new was told since."""
+        before, known = _from_state(state), history.distinct()
+        if before is not None and before.told == len(known.told):
             return before
-        y = Scale.of(history.values).standardise(history.values)
-        return update(self._structure(encoding), history.told, y, before, self.samples, [seed, len(history.told), 3])
+        y = Scale.of(known.values).standardise(known.values)
+        return update(self._structure(encoding), known.told, y, before, self.samples, [seed, len(history.told), 3])
 
     def _belief(self, encoding: Encoding, history: History, chains: Chains) -> tuple[Belief, Scale]:
         """The belief about fbar, and the scale of the returns it works on."""
+        history = history.distinct()
         scale = Scale.of(history.values)
         n, known = len(history.told), history.known
         size = padded_size(len(known))
@@ -145,15 +147,16 @@ def _evaluate(belief: Belief, pi: Array) -> tuple[Array, Array]:
     return np.asarray(mean)[: len(pi)], np.sqrt(np.asarray(variance)[: len(pi)])
 
 
-def _distinct(policies: Array) -> Array:
-    """Each policy once, in the order of first appearance."""
-    _, first = np.unique(policies, axis=0, return_index=True)
-    return policies[np.sort(first)]
+def _distinct(points: Array) -> Array:
+    """Each row once, in the order of first appearance."""
+    _, first = np.unique(points, axis=0, return_index=True)
+    return points[np.sort(first)]
 
 
-def _environments_at(pi: Array, pairs: Array) -> Array:
-    """Environments of those pairs, (k, D), that have policy pi."""
-    d = len(pi)
+def _taken(pi: Array, history: History) -> Array:
+    """Environments, (k, e), in which policy pi need not be simulated: out for evaluation, failed, or known and sure to repeat."""
+    known = history.told if history.deterministic else history.told[:0]
+    pairs, d = np.concatenate([history.pending, history.failed, known]), len(pi)
     return pairs[np.all(pairs[:, :d] == pi, axis=1), d:]
 
 

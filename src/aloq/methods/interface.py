@@ -10,7 +10,8 @@ resumed study exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,6 +32,26 @@ class History:
     pending: Array  # (p, D)
     failed: Array  # (q, D)
     asked: int  # trials asked so far, whatever became of them: n + p + q
+
+    @cached_property
+    def deterministic(self) -> bool:
+        """Whether pairs were simulated again, and gave the very same value each time."""
+        _, group = np.unique(self.told, axis=0, return_inverse=True)
+        lowest = np.full(group.max(initial=-1) + 1, np.inf)
+        np.minimum.at(lowest, group, self.values)
+        return len(lowest) < len(group) and bool(np.all(self.values == lowest[group]))
+
+    def distinct(self) -> History:
+        """The same history, but each told pair once where the simulator repeats itself exactly.
+
+        A repeat that confirms says that there is no noise, and to a model with cliffs to explain that would be the loudest voice: it could
+        then not read what it cannot follow as noise, and would take every point for a world of its own.
+        """
+        if not self.deterministic:
+            return self
+        _, first = np.unique(self.told, axis=0, return_index=True)
+        first.sort()
+        return replace(self, told=self.told[first], values=self.values[first])
 
     @property
     def known(self) -> Array:

@@ -49,6 +49,11 @@ class Encoding:
     axes: tuple[Axis, ...] = ()  # of the environment's variables, in the order of its columns
     laws: tuple[Law, ...] = ()  # one for each factor
 
+    @property
+    def nodes(self) -> float:
+        """Nodes of p(environment): environments that tell different things. A float, because products of many factors are huge."""
+        return float(np.prod([float(len(factor.weights)) for factor in self.factors]))
+
     def encode_policy(self, policy: Mapping[str, Any]) -> Array:
         """The point (d,) of a policy; names and values must be the problem's."""
         return self.space.encode(policy)

@@ -1,0 +1,43 @@
+"""What a history says about the simulator, and what it leaves out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from aloq.methods.interface import Array, History
+
+PAIRS = np.array([[0.1, 0.0], [0.5, 1.0], [0.1, 0.0], [0.9, 0.0], [0.5, 1.0]])
+
+
+def history(values: list[float], pairs: Array = PAIRS) -> History:
+    none = pairs[:0]
+    return History(pairs[: len(values)], np.array(values), none, none, len(values))
+
+
+@pytest.mark.parametrize(
+    ("values", "deterministic"),
+    [
+        ([], False),  # nothing known
+        ([1.0, 2.0], False),  # nothing repeated
+        ([1.0, 2.0, 1.0], True),
+        ([1.0, 2.0, 1.0, 5.0, 2.0], True),
+        ([1.0, 2.0, 1.0, 5.0, 2.0 + 1e-15 * 4], False),  # one repeat differs in the last digit
+        ([1.0, 2.0, 3.0], False),
+    ],
+)
+def test_a_simulator_is_deterministic_if_all_repeats_agree(values: list[float], deterministic: bool) -> None:
+    assert history(values).deterministic is deterministic
+
+
+def test_confirming_repeats_are_left_out_in_order() -> None:
+    distinct = history([1.0, 2.0, 1.0, 5.0, 2.0]).distinct()
+    np.testing.assert_array_equal(distinct.told, PAIRS[[0, 1, 3]])
+    np.testing.assert_array_equal(distinct.values, [1.0, 2.0, 5.0])
+    assert distinct.asked == 5
+
+
+def test_repeats_of_a_noisy_simulator_all_count() -> None:
+    """Wins and losses repeat by chance; one pair that gave both shows that there is noise."""
+    wins = history([1.0, 0.0, 1.0, 1.0, 1.0])
+    assert wins.distinct() is wins

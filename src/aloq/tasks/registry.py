@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from aloq.problem.errors import ProblemError, nearest
-from aloq.tasks import arm, test_functions
+from aloq.tasks import test_functions
+from aloq.tasks.arm import collision
 from aloq.tasks.task import Task
 
 _TASKS: dict[str, Callable[[], Task]] = {
@@ -13,7 +14,7 @@ _TASKS: dict[str, Callable[[], Task]] = {
     "fsre1-printed": test_functions.fsre1_printed,
     "fsre2": test_functions.fsre2,
     "branin": test_functions.branin,
-    "arm-collision": arm.arm_collision,
+    "arm-collision": collision.arm_collision,
 }
 
 

@@ -26,6 +26,7 @@ SUPPORT: dict[str, list[tuple[dict[str, float], float]]] = {
             zip((0.25, 0.5, 0.75), (0.25, 0.5, 0.25), strict=True), zip((0.2, 0.4, 0.6, 0.8), (0.15, 0.35, 0.35, 0.15), strict=True)
         )
     ],
+    "hartmann6": [({"x2": i / 8, "x4": j / 8}, 1 / 49) for i in range(1, 8) for j in range(1, 8)],
     # The target's tip lies at x = .0668: the last two of the 20 walls are beyond it.
     "arm-collision": [({"wall": -0.2 + 0.34 * (10 ** (k / 19) - 1) / 9}, 0.06 if k >= 18 else 0.88 / 18) for k in range(20)],
 }
@@ -85,6 +86,8 @@ def test_the_best_of_arm_collision_by_global_optimisation() -> None:
     ("name", "policy", "value", "digits"),
     [
         ("branin", {"x1": 0.2026, "x4": 0.2545}, 323.01, 2),
+        ("hartmann6", {"x1": 0.1963, "x3": 0.50502, "x5": 0.31264, "x6": 0.65988}, 1.154, 3),
+        ("hartmann6", {"x1": 0.40087, "x3": 0.54374, "x5": 0.29776, "x6": 0.06257}, 0.854, 3),
         ("fsre2", {"pi": 0.0}, 2.4107, 4),
         ("fsre2", {"pi": 2.0}, 1.917, 3),
         ("fsre2", {"pi": -2.0}, 1.917, 3),
@@ -96,6 +99,12 @@ def test_the_best_of_arm_collision_by_global_optimisation() -> None:
 def test_known_values(name: str, policy: dict[str, float], value: float, digits: int) -> None:
     """Values the paper's tables report, or that follow from its definitions, to the digits known."""
     assert expected(name, **policy) == pytest.approx(value, abs=0.6 * 10**-digits)
+
+
+def test_hartmann6_has_its_published_maximum() -> None:
+    policy = {"x1": 0.20169, "x3": 0.476874, "x5": 0.311652, "x6": 0.6573}
+    value = tasks.load("hartmann6").simulate(policy, {"x2": 0.150011, "x4": 0.275332})
+    assert value == pytest.approx(3.32237, abs=1e-5)
 
 
 def test_the_arms_target_costs_its_collisions() -> None:

@@ -14,6 +14,7 @@ _TASKS: dict[str, Callable[[], Task]] = {
     "fsre1-printed": test_functions.fsre1_printed,
     "fsre2": test_functions.fsre2,
     "branin": test_functions.branin,
+    "hartmann6": test_functions.hartmann6,
     "arm-collision": collision.arm_collision,
 }
 

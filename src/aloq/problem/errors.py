@@ -22,6 +22,14 @@ class JournalError(StudyError):
     """A journal cannot be read, or does not belong to this study."""
 
 
+class InferenceError(AloqError, RuntimeError):
+    """p(environment) cannot be learnt from these trials with this simulator."""
+
+
+class InferenceWarning(UserWarning):
+    """What was learnt about p(environment) should not be relied on as it is; the message says why."""
+
+
 def nearest(name: object, known: Iterable[str]) -> str:
     """The sentence " Did you mean 'x'?" for the known name closest to `name`, or "" if none is close."""
     folded = {candidate.casefold(): candidate for candidate in known}

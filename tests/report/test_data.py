@@ -17,7 +17,7 @@ from aloq.report.progress import progress, simulated_policies
 from aloq.report.scene import collision_scene
 from aloq.report.spending import marginal, spending
 from aloq.study.study import Study
-from aloq.tasks import arm
+from aloq.tasks.arm import collision
 
 
 def test_progress_has_a_row_for_each_told_trial(study: Any) -> None:
@@ -56,7 +56,7 @@ def test_spending_counts_simulations(study: Any) -> None:
 
 def test_spending_keeps_the_values_of_a_small_support(arm_study: Any) -> None:
     spent = spending(arm_study, "wall")
-    walls, weights = arm.collision_walls()
+    walls, weights = collision.walls()
     assert spent.numeric
     np.testing.assert_allclose(spent.values, walls, rtol=1e-12)
     np.testing.assert_allclose(spent.probability, weights, rtol=1e-12)
@@ -96,4 +96,4 @@ def test_the_scene_shows_how_far_the_wall_may_reach() -> None:
     assert scene.blocked[0] == pytest.approx(1.0)  # every wall reaches the strip left of the first
     assert scene.blocked[-1] == pytest.approx(0.06)  # only the last reaches the strip left of itself
     reach = scene.target[0]
-    assert scene.blocked[np.searchsorted(scene.walls, reach)] == pytest.approx(arm.COLLISION_MASS)
+    assert scene.blocked[np.searchsorted(scene.walls, reach)] == pytest.approx(collision.MASS)

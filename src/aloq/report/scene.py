@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from aloq.tasks import arm
+from aloq.tasks.arm import collision
+from aloq.tasks.arm.geometry import joints
 
 Array = NDArray[np.float64]
 
@@ -26,6 +27,6 @@ class CollisionScene:
 
 def collision_scene(policy: Mapping[str, float]) -> CollisionScene:
     """The scene with the arm as `policy` sets it."""
-    walls, weights = arm.collision_walls()
-    heedless = arm.joints(*arm.COLLISION_TARGET)
-    return CollisionScene(arm.joints(**policy), heedless, heedless[-1], walls, weights[::-1].cumsum()[::-1])
+    walls, weights = collision.walls()
+    heedless = joints(*collision.TARGET)
+    return CollisionScene(joints(**policy), heedless, heedless[-1], walls, weights[::-1].cumsum()[::-1])

@@ -14,7 +14,7 @@ from aloq.problem.checks import Array
 def effective_size(x: Array) -> float:
     """N T / tau for the autocorrelation time tau over all chains (Vehtari et al. 2021, equations 10 to 13).
 
-    Chains that stay in different modes lower it to about N: as many as there are independent starts.
+    Chains that never leave their modes lower it to N/2, though their starts are worth N: it errs on the safe side.
     """
     draws, chains = x.shape
     within = float(x.var(axis=0, ddof=1).mean())

@@ -118,13 +118,15 @@ def _emulated(
     prior: Prior, trials: Trials, simulator: Simulator, noise: GaussianNoise, sampler: SliceSampler, emulator: Emulator, seed: int
 ) -> Posterior:
     """A first emulator over the whole prior, then one with simulations added where the first puts the posterior."""
+    from aloq.gp.numerics import computing
     from aloq.inference.surrogate import Surrogate
 
-    surrogate = Surrogate.over_prior(prior, trials.policies, simulator, emulator, seed)
-    if surrogate.left:
-        draws = sampler.sample(Likelihood(trials, noise, surrogate), len(prior.sources), np.random.default_rng([seed, 1]))
-        surrogate = surrogate.refined(draws.u.reshape(-1, len(prior.sources)))
-    return _sampled(prior, Likelihood(trials, noise, surrogate), sampler, simulator, [seed, 0])
+    with computing():  # entered once, not with each of a thousand predictions
+        surrogate = Surrogate.over_prior(prior, trials.policies, simulator, emulator, seed)
+        if surrogate.left:
+            draws = sampler.sample(Likelihood(trials, noise, surrogate), len(prior.sources), np.random.default_rng([seed, 1]))
+            surrogate = surrogate.refined(draws.u.reshape(-1, len(prior.sources)))
+        return _sampled(prior, Likelihood(trials, noise, surrogate), sampler, simulator, [seed, 0])
 
 
 def _sampled(prior: Prior, likelihood: Likelihood, sampler: SliceSampler, simulator: Simulator, seed: list[int]) -> Posterior:

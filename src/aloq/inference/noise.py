@@ -51,7 +51,7 @@ class GaussianNoise:
         (source,) = sources(plain_environment({"std": self.std}))
         std, mass = _binned(source) if isinstance(source, Continuous) else _listed(source)
         if not std.min() > 0:
-            raise ProblemError(f"a law of `std` must be on numbers above 0, but has {std.min()!r}. Truncate it, or use stats.halfnorm.")
+            raise ProblemError(f"a law of `std` must be on numbers above 0, but has {std.min():g}. Truncate it, or use stats.halfnorm.")
         return std, mass
 
     def log_likelihood(self, trials: Trials, mean: Array, variance: Array) -> Array:

@@ -173,9 +173,7 @@ class _Chains(NamedTuple):
 def _stepping_out(density: Density, chains: _Chains, direction: Array, rng: np.random.Generator) -> _Chains:
     """A slice along the direction, its bracket grown in steps as long as that."""
     level = chains.level(rng)
-    left = -rng.random(len(level))
-    bracket = _step_out(density, chains.u, direction, level, left, left + 1, rng)
-    return _shrink(density, chains, direction, level, *bracket, rng)
+    return _shrink(density, chains, direction, level, *_step_out(density, chains.u, direction, level, rng), rng)
 
 
 def _jump(density: Density, chains: _Chains, direction: Array, rng: np.random.Generator) -> _Chains:
@@ -203,22 +201,25 @@ def _differences(u: Array, others: NDArray[np.intp], rng: np.random.Generator) -
     return np.asarray(u[others[group, first]] - u[others[group, second]]).reshape(groups * k, -1)
 
 
-def _step_out(
-    density: Density, u: Array, direction: Array, level: Array, left: Array, right: Array, rng: np.random.Generator
-) -> tuple[Array, Array]:
-    """Brackets widened until both ends leave the slice, by `STEPS_OUT` steps at most, shared at random between the ends."""
-    left, right = left.copy(), right.copy()
-    to_left = rng.integers(STEPS_OUT, size=len(u))
-    for end, sign, room in ((left, -1.0, to_left), (right, 1.0, STEPS_OUT - 1 - to_left)):
-        growing = np.flatnonzero((room > 0) & direction.any(axis=1))
-        for taken in range(1, STEPS_OUT):
-            inside = density(u[growing] + end[growing, None] * direction[growing]) > level[growing]
-            growing = growing[inside]
-            end[growing] += sign
-            growing = growing[room[growing] > taken]
-            if not len(growing):
-                break
-    return left, right
+def _step_out(density: Density, u: Array, direction: Array, level: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Brackets of the direction's length, widened by it until both ends leave the slice.
+
+    They grow by `STEPS_OUT` steps at most, shared at random between the ends: so Neal keeps a bounded search from changing the law.
+    """
+    n = len(u)
+    left = -rng.random(n)
+    share = rng.integers(STEPS_OUT, size=n)
+    end, room = np.concatenate([left, left + 1]), np.concatenate([share, STEPS_OUT - 1 - share])
+    chain, sign = np.tile(np.arange(n), 2), np.repeat([-1.0, 1.0], n)
+    growing = np.flatnonzero((room > 0) & (direction[chain] != 0).any(axis=1))
+    for taken in range(1, STEPS_OUT):
+        if not len(growing):
+            break
+        at = chain[growing]
+        growing = growing[density(u[at] + end[growing, None] * direction[at]) > level[at]]
+        end[growing] += sign[growing]
+        growing = growing[room[growing] > taken]
+    return end[:n], end[n:]
 
 
 def _shrink(

@@ -25,6 +25,9 @@ from aloq.inference.trials import Simulator
 from aloq.problem.checks import Array
 from aloq.quadrature.belief import Belief, believe
 
+# Environments are predicted in batches of two sizes, so that two programs are compiled.
+FEW, MANY = 64, 256
+
 
 @dataclass(frozen=True, eq=False)
 class Surrogate:
@@ -74,9 +77,9 @@ class Surrogate:
         follow, such as a cliff.
         """
         x = _place(self.prior, u)
-        padded = jnp.asarray(pad(x, padded_size(len(x), smallest=16)))
+        padded = pad(x, FEW if len(x) <= FEW else -(-len(x) // MANY) * MANY)
         with computing():
-            found = [_simulation(belief, padded) for belief, _ in self.beliefs]
+            found = [_simulation(belief, jnp.asarray(padded)) for belief, _ in self.beliefs]
         scales = [scale for _, scale in self.beliefs]
         mean = [scale.location + scale.scale * np.asarray(m)[: len(x)] for (m, _), scale in zip(found, scales, strict=True)]
         variance = [scale.scale**2 * np.asarray(v)[: len(x)] for (_, v), scale in zip(found, scales, strict=True)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,17 +49,17 @@ class Trials:
         returns = np.array([float(checks.number(value, f"the return of trial {i}")) for i, (_, value) in enumerate(pairs)])
         return cls(tuple(policies), np.array(of, dtype=np.intp), returns)
 
-    @property
+    @cached_property
     def count(self) -> Array:
         """n_k: (m,)."""
         return np.asarray(np.bincount(self.of), dtype=np.float64)
 
-    @property
+    @cached_property
     def mean(self) -> Array:
         """ȳ_k: (m,)."""
         return np.asarray(np.bincount(self.of, self.returns) / self.count)
 
-    @property
+    @cached_property
     def scatter(self) -> Array:
         """S_k: (m,)."""
         return np.asarray(np.bincount(self.of, (self.returns - self.mean[self.of]) ** 2), dtype=np.float64)

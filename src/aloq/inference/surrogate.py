@@ -16,7 +16,7 @@ from jax import Array as JaxArray
 from aloq.acquisition.average import total
 from aloq.gp.fit import Scale, update
 from aloq.gp.hyper import Model, Structure
-from aloq.gp.numerics import computing, pad, padded_size
+from aloq.gp.numerics import computing, pad
 from aloq.gp.posterior import Points
 from aloq.inference.emulator import Emulator
 from aloq.inference.posterior import neighbours
@@ -103,7 +103,7 @@ def _learn(prior: Prior, emulator: Emulator, u: Array, y: Array, seed: int) -> t
             told = scale.standardise(column)
             chains = update(structure, x, told, None, emulator.samples, [seed, 3, k])
             ones = np.ones(len(x))
-            points = Points(*(jnp.asarray(pad(part, padded_size(len(x)))) for part in (x, told, ones, ones)))
+            points = Points(*(jnp.asarray(part) for part in (x, told, ones, ones)))  # unpadded: many predictions, few sizes
             learnt.append((believe(structure, chains.zeta, points, ()), scale))
     return tuple(learnt)
 

@@ -43,3 +43,12 @@ def test_the_tutorial_slows_down_for_the_rare_load() -> None:
     truth = sum(p * names["simulate"](policy, {"payload": load}) for load, p in ((0.0, 0.90), (2.0, 0.09), (9.0, 0.01)))
     assert truth == pytest.approx(6.57, abs=0.5)
     assert names["best"].mean == pytest.approx(truth, abs=1.0)
+
+
+def test_inference_drives_at_a_speed_that_the_likely_frictions_allow() -> None:
+    """Given the 50 frictions, the best speed is 9.15 and worth as much; at the most probable friction alone, 10.33 would do."""
+    names = run(examples(ROOT / "docs" / "inference.md", until="## The end"))
+    speed, friction = names["study"].best().policy["speed"], names["problem"].environment.points[:, 0]
+    assert len(friction) == 50
+    assert speed - 50 * (speed**2 / (20 * friction) > 12).mean() > 8.5
+    assert names["posterior"].map["friction"] == pytest.approx(0.44, abs=0.06)  # the return is speed²/20/friction: 16/20/1.8

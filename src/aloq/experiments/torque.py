@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aloq.inference import GaussianNoise, Posterior, infer
+from aloq.inference import GaussianNoise, Posterior, SliceSampler, infer
 from aloq.methods.aloq import ALOQ
 from aloq.methods.interface import Method
 from aloq.methods.registry import named
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 TRIALS = 5
 NOISE = 20.0
 TO_OPTIMISE, TO_EVALUATE, DRAWS = 50, 400, 1000  # the paper's
+SAMPLER = SliceSampler(chains=128, sweeps=16)  # 2,048 draws
 EVALUATIONS = 100
 SMOKE_EVALUATIONS = 36  # four steps beyond the first design
 METHODS = ("aloq", "map", "rq-aloq")
@@ -77,7 +78,7 @@ def posterior(seed: int) -> Posterior:
     from scipy import stats
 
     prior = {"rigidity": stats.uniform(RIGIDITY[0], RIGIDITY[1] - RIGIDITY[0])}
-    return infer(prior, trials(seed)[1], _baseline, GaussianNoise(NOISE), seed=seed)
+    return infer(prior, trials(seed)[1], _baseline, GaussianNoise(NOISE), sampler=SAMPLER, seed=seed)
 
 
 def _baseline(policy: Mapping[str, Any], environment: Mapping[str, Any]) -> float:

@@ -29,7 +29,8 @@ def sway(policy: dict[str, Any], environment: dict[str, Any]) -> float:
 
 def test_few_simulations_give_the_posterior_of_many() -> None:
     returns = [2.6, 3.1, 2.9]
-    posterior = infer(PRIOR, [({"speed": 2.0}, y) for y in returns], sway, GaussianNoise(0.4), emulator=Emulator(budget=24))
+    trials, sampler = [({"speed": 2.0}, y) for y in returns], SliceSampler(64, 24)
+    posterior = infer(PRIOR, trials, sway, GaussianNoise(0.4), sampler=sampler, emulator=Emulator(budget=24))
     truth = -0.5 * sum(((y - 3 * np.sin(2 * GRID) - GRID) / 0.4) ** 2 for y in returns)
     assert total_variation(posterior.samples(400).points[:, 0], GRID, truth) <= 0.05
     assert posterior.map["load"] == pytest.approx(GRID[truth.argmax()], abs=0.02)

@@ -30,6 +30,10 @@ class InferenceWarning(UserWarning):
     """What was learnt about p(environment) should not be relied on as it is; the message says why."""
 
 
+class MissingExtraError(AloqError, ImportError):
+    """A part of aloq needs a package that is not installed."""
+
+
 def nearest(name: object, known: Iterable[str]) -> str:
     """The sentence " Did you mean 'x'?" for the known name closest to `name`, or "" if none is close."""
     folded = {candidate.casefold(): candidate for candidate in known}

@@ -20,6 +20,8 @@ from aloq.problem.errors import ProblemError, StudyError
 
 PRIOR = {"load": Flat(0.0, 3.0)}
 GRID = np.linspace(0, 3, 20_001)
+# All tests use 12 simulations a policy, then 24, and 4 hyperparameter samples, so that programs are compiled once.
+WHOLE, FIRST = Emulator(budget=24, samples=4), Emulator(budget=12, refine=0.0, samples=4)
 
 
 def sway(policy: dict[str, Any], environment: dict[str, Any]) -> float:
@@ -30,7 +32,7 @@ def sway(policy: dict[str, Any], environment: dict[str, Any]) -> float:
 def test_few_simulations_give_the_posterior_of_many() -> None:
     returns = [2.6, 3.1, 2.9]
     trials, sampler = [({"speed": 2.0}, y) for y in returns], SliceSampler(64, 24)
-    posterior = infer(PRIOR, trials, sway, GaussianNoise(0.4), sampler=sampler, emulator=Emulator(budget=24))
+    posterior = infer(PRIOR, trials, sway, GaussianNoise(0.4), sampler=sampler, emulator=WHOLE)
     truth = -0.5 * sum(((y - 3 * np.sin(2 * GRID) - GRID) / 0.4) ** 2 for y in returns)
     assert total_variation(posterior.samples(400).points[:, 0], GRID, truth) <= 0.05
     assert posterior.map["load"] == pytest.approx(GRID[truth.argmax()], abs=0.02)
@@ -46,18 +48,18 @@ def test_the_budget_is_shared_by_the_policies_and_kept() -> None:
 
     trials = [({"speed": 1.0}, 3.5), ({"speed": 2.0}, 2.6)]
     sampler = SliceSampler(32, 4)
-    posterior = infer(PRIOR, trials, simulate, GaussianNoise(0.5), emulator=Emulator(budget=27), sampler=sampler)
-    assert posterior.simulations == len(calls) == 26
-    assert sum(speed == 1.0 for speed, _ in calls) == 13
+    posterior = infer(PRIOR, trials, simulate, GaussianNoise(0.5), emulator=Emulator(budget=49, samples=4), sampler=sampler)
+    assert posterior.simulations == len(calls) == 48
+    assert sum(speed == 1.0 for speed, _ in calls) == 24
 
 
 def test_an_emulator_that_knows_little_says_so() -> None:
-    """Four simulations of a rough function: the variance must cover what the mean misses, so that the truth stays probable."""
-    prior, simulator = Prior.of(PRIOR), Simulator(lambda p, e: math.sin(8 * e["load"]))
-    surrogate = Surrogate.over_prior(prior, ({"speed": 1.0},), simulator, Emulator(budget=4, refine=0.0), seed=0)
+    """Twelve simulations of a rough function: the variance must cover what the mean misses, so that the truth stays probable."""
+    prior, simulator = Prior.of(PRIOR), Simulator(lambda p, e: math.sin(30 * e["load"]))
+    surrogate = Surrogate.over_prior(prior, ({"speed": 1.0},), simulator, FIRST, seed=0)
     u = np.linspace(0, 1, 200)[:, None]
     mean, variance = surrogate.predict(u)
-    error = (np.sin(24 * u) - mean) / np.sqrt(variance)
+    error = (np.sin(90 * u) - mean) / np.sqrt(variance)
     assert (np.abs(error) < 3).mean() > 0.9
 
 
@@ -66,7 +68,7 @@ def test_ranks_of_the_truth_are_uniform() -> None:
     """Simulation-based calibration as for the sampler, with one emulator for all data sets. chi² over 5 bins; false alarm 1e-4."""
     policy, noise = {"speed": 2.0}, GaussianNoise(0.5)
     prior = Prior.of(PRIOR)
-    surrogate = Surrogate.over_prior(prior, (policy,), Simulator(sway), Emulator(budget=16, refine=0.0, samples=4), seed=0)
+    surrogate = Surrogate.over_prior(prior, (policy,), Simulator(sway), FIRST, seed=0)
     rng, ranks = np.random.default_rng(1), []
     for seed in range(60):
         load = rng.uniform(0, 3)

@@ -49,6 +49,15 @@ def test_the_tutorial_slows_down_for_the_rare_load() -> None:
     assert names["best"].mean == pytest.approx(truth, abs=1.0)
 
 
+def test_inference_drives_at_a_speed_that_the_likely_frictions_allow() -> None:
+    """Given the 50 frictions, the best speed is 9.15 and worth as much; at the most probable friction alone, 10.33 would do."""
+    names = run(examples(ROOT / "docs" / "inference.md", until="## The end"))
+    speed, friction = names["study"].best().policy["speed"], names["problem"].environment.points[:, 0]
+    assert len(friction) == 50
+    assert speed - 50 * (speed**2 / (20 * friction) > 12).mean() > 8.5
+    assert names["posterior"].map["friction"] == pytest.approx(0.44, abs=0.06)  # the return is speed²/20/friction: 16/20/1.8
+
+
 def test_the_table_of_tasks_is_true() -> None:
     text = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| `")]

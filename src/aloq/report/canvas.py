@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours, told apart with any kind of colour vision.
 BLACK, ORANGE, GREEN, BLUE, VERMILION = "#000000", "#E69F00", "#009E73", "#0072B2", "#D55E00"
+SKY, PURPLE = "#56B4E9", "#CC79A7"
 GREY = "#777777"
 
 

@@ -14,7 +14,20 @@ import pytest
 import aloq
 
 PACKAGE = Path(aloq.__file__).parent
-LAYERS = ("problem", "gp", "quadrature", "acquisition", "methods", "study", "inference", "tasks", "report", "integrations", "cli")
+LAYERS = (
+    "problem",
+    "gp",
+    "quadrature",
+    "acquisition",
+    "methods",
+    "study",
+    "inference",
+    "tasks",
+    "report",
+    "integrations",
+    "experiments",
+    "cli",
+)
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from aloq.experiments.comparison import LEARNERS, Comparison, believers, learners
+from aloq.experiments.comparison import LEARNERS, Comparison, Draw, believers, learners
 from aloq.experiments.target import Results
 
 if TYPE_CHECKING:
@@ -15,17 +15,20 @@ if TYPE_CHECKING:
 
     from aloq.report.postures import Postures
 
+_ARMS = 5  # that are shown: like the paper, those of the best methods, for readability
 _SHOWN = 1000  # evaluations to which the paper draws the policy gradient methods; nothing changes after
 
 
-def draw_learners(task: str, without: str, results: Results) -> Figure:
-    """Reinforce and TRPO, with the rare event and without it."""
+def draw_learners(task: str, without: str, results: Results) -> Figure | None:
+    """Reinforce and TRPO, with the rare event and without it; nothing if they were not run."""
     from aloq import tasks
-    from aloq.report.learning import draw_with_and_without
+    from aloq.report.learning import draw_panels
     from aloq.report.quartiles import curves
 
-    panels = [(tasks.load(task), f"{task}, with the rare event"), (tasks.load(without), "Without it")]
-    return draw_with_and_without(curves(results.runs), panels, LEARNERS, _SHOWN)
+    ran = set(results.runs.loc[results.runs["method"].isin(LEARNERS), "task"])
+    titles = {task: f"{task}, with the rare event", without: f"{without}, without it"}
+    panels = [(tasks.load(name), title) for name, title in titles.items() if name in ran]
+    return draw_panels(curves(results.runs), panels, LEARNERS, _SHOWN) if panels else None
 
 
 def draw_arms(scene: Callable[[Results], Postures], title: str, without: str, results: Results) -> Figure:
@@ -35,23 +38,25 @@ def draw_arms(scene: Callable[[Results], Postures], title: str, without: str, re
 
 
 def collision_scene(results: Results) -> Postures:
+    from aloq import tasks
     from aloq.report.postures import collision_danger, postures
     from aloq.report.typical import typical
     from aloq.tasks.arm import collision
 
-    return postures(typical(results.policies, "arm-collision"), collision.TARGET, collision_danger())
+    return postures(typical(results.policies, tasks.load("arm-collision"), most=_ARMS), collision.TARGET, collision_danger())
 
 
 def breakage_scene(results: Results) -> Postures:
+    from aloq import tasks
     from aloq.report.postures import fragile, postures
     from aloq.report.typical import typical
 
-    return postures(typical(results.policies, "arm-breakage"), (0.4, 0.2, 0.6), fragile(0.3, 0.7))
+    return postures(typical(results.policies, tasks.load("arm-breakage"), most=_ARMS), (0.4, 0.2, 0.6), fragile(0.3, 0.7))
 
 
 def _target(name: str, without: str, title: str, scene: Callable[[Results], Postures], label: str) -> Comparison:
     batches = (believers(name, 200), learners(name), learners(without))
-    extra = {
+    extra: dict[str, Draw] = {
         "postures": partial(draw_arms, scene, f"{name}: posture after a typical run", label),
         "learners": partial(draw_learners, name, without),
     }

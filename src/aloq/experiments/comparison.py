@@ -42,7 +42,7 @@ class Batch:
         return replace(self, evaluations=20) if self.every > 1 else replace(self, evaluations=6, initial=4)
 
 
-Draw = Callable[[Results], "Figure"]
+Draw = Callable[[Results], "Figure | None"]
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,8 @@ class Comparison:
             "learning": draw_learning(seen, tasks.load(first.task), first.evaluations),
             "seconds": draw_seconds(seen, first.task, first.evaluations),
         }
-        return figures | {name: draw(results) for name, draw in self.extra.items()}
+        extra = {name: draw(results) for name, draw in self.extra.items()}
+        return figures | {name: figure for name, figure in extra.items() if figure is not None}
 
 
 def believers(task: str, evaluations: int) -> Batch:

@@ -18,8 +18,8 @@ def draw_policies(task: str, results: Results) -> Figure:
     from aloq.report.contours import contours, draw_contours
     from aloq.report.typical import typical
 
-    learned = {method: policy["pi"] for method, policy in typical(results.policies, task).items()}
     loaded = tasks.load(task)
+    learned = {method: policy["pi"] for method, policy in typical(results.policies, loaded).items()}
     return draw_contours(contours(loaded, learned), loaded)
 
 

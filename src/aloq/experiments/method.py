@@ -23,7 +23,7 @@ class Panels:
     title: str = "How the method works, in three panels"
     methods: tuple[str, ...] = ("aloq-paper",)
     task: str = "fsre1"
-    evaluations: int = 40
+    evaluations: int = 80
     policy: float = 1.5  # of the slice, the paper's
 
     def settings(self, smoke: bool) -> dict[str, Any]:

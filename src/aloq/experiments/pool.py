@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -51,7 +51,10 @@ def perform(job: Job) -> Finished:
         return Finished(job, None, traceback.format_exc())
 
 
-def run(jobs: Sequence[Job], workers: int) -> Iterator[Finished]:
+Perform = Callable[[Job], Finished]
+
+
+def run(jobs: Sequence[Job], workers: int, perform: Perform = perform) -> Iterator[Finished]:
     """Jobs as they finish. However the caller leaves this loop, the workers are ended."""
     before = set(multiprocessing.active_children())
     with _one_thread_each():

@@ -10,7 +10,7 @@ Into each target's folder go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Say = Callable[[str], None]
+Run = Callable[[Sequence[Job], int], Iterable[pool.Finished]]
 FLOATS = "%.6g"  # digits that are written: more than the runs differ by, and small enough to keep
 
 
@@ -71,7 +72,7 @@ def jobs(plan: Plan, say: Say) -> list[Job]:
     return [job for _, job in found if job.method not in absent]
 
 
-def reproduce(plan: Plan, say: Say) -> None:
+def reproduce(plan: Plan, say: Say, run: Run = pool.run) -> None:
     """Run what is not there yet, then write tables and figures of all that is."""
     from aloq.report.canvas import blank
 
@@ -85,7 +86,7 @@ def reproduce(plan: Plan, say: Say) -> None:
         left = [job for job in wanted if job.key not in stores[job.target].done]
         if len(left) < len(wanted):
             say(f"{len(wanted) - len(left)} of {len(wanted)} runs are there already.")
-        failed = _run(left, plan.workers, stores, say)
+        failed = _keep(run(left, plan.workers) if left else (), len(left), stores, say)
     for target in targets:
         if stores[target.name].records:
             write(target, plan.folder(target))
@@ -105,16 +106,16 @@ def rewrite(plan: Plan, say: Say) -> None:
         say(f"{target.name}: tables and figures are in {plan.folder(target)}")
 
 
-def _run(left: Sequence[Job], workers: int, stores: dict[str, store.Store], say: Say) -> list[pool.Finished]:
-    """Run jobs and keep what they give; those that failed."""
+def _keep(finished: Iterable[pool.Finished], total: int, stores: dict[str, store.Store], say: Say) -> list[pool.Finished]:
+    """Keep what jobs give as they finish; gives those that failed."""
     failed = []
-    with _bar(len(left), say) as advance:
-        for finished in pool.run(left, workers) if left else ():
-            if finished.record is None:
-                failed.append(finished)
+    with _bar(total, say) as advance:
+        for one in finished:
+            if one.record is None:
+                failed.append(one)
             else:
-                stores[finished.job.target].add(finished.record)
-            advance(finished)
+                stores[one.job.target].add(one.record)
+            advance(one)
     return failed
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,9 +64,8 @@ def draw_contours(seen: Contours, task: Task) -> Figure:
         at = seen.environment[0] + height * (seen.environment[-1] - seen.environment[0])
         axes.axvline(policy, color="white", linewidth=2.6)
         axes.axvline(policy, color=look.colour, linestyle=look.dash, linewidth=1.6)
-        axes.plot(
-            policy, at, color=look.colour, linestyle=look.dash, marker=look.marker, markeredgecolor="white", markersize=9, label=look.label
-        )
+        line: dict[str, Any] = {"color": look.colour, "linestyle": look.dash, "marker": look.marker, "markersize": 9}
+        axes.plot(policy, at, markeredgecolor="white", zorder=5, label=look.label, **line)
     axes.set(xlabel="policy π", ylabel="environment θ", xlim=(seen.policy[0], seen.policy[-1]))
     caption(axes, f"{task.name}: where a typical run of each method ended", columns=4)
     return figure

@@ -35,10 +35,10 @@ def draw_learning(curves: pd.DataFrame, task: Task, upto: int) -> Figure:
     return figure
 
 
-def draw_with_and_without(curves: pd.DataFrame, tasks: Sequence[tuple[Task, str]], methods: Sequence[str], upto: int) -> Figure:
+def draw_panels(curves: pd.DataFrame, tasks: Sequence[tuple[Task, str]], methods: Sequence[str], upto: int) -> Figure:
     """The same methods on several tasks, a panel a task, under a title of its own."""
     figure = blank(11, 4.6)
-    for axes, (task, title) in zip(figure.subplots(1, len(tasks), sharex=True), tasks, strict=True):
+    for axes, (task, title) in zip(figure.subplots(1, len(tasks), sharex=True, squeeze=False)[0], tasks, strict=True):
         chosen = of(curves, task.name, methods, upto)
         for method, curve in chosen.items():
             draw_curve(axes, curve, method, style(method).label)
@@ -55,6 +55,7 @@ def draw_seconds(curves: pd.DataFrame, task: str, upto: int) -> Figure:
         seconds = curve["seconds"].rolling(9, center=True, min_periods=1).median()  # some steps do extra work
         axes.plot(curve["evaluations"], seconds, color=look.colour, linestyle=look.dash, label=look.label)
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.set(xlabel="evaluations", ylabel="time of one step (s)")
     caption(axes, f"Run time: {task}", columns=4)
     return figure
@@ -78,4 +79,4 @@ def _finish(axes: Axes, task: Task, title: str, chosen: dict[str, pd.DataFrame])
         axes.axhline(task.best, color=BLACK, linestyle=":", linewidth=1.5, label="best possible")
     axes.tick_params(labelleft=True)
     axes.set(xlabel="evaluations", ylabel=f"expected {task.returns}: median, quartiles")
-    caption(axes, title, columns=3)
+    caption(axes, title, columns=4, size="small")

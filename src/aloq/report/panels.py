@@ -47,7 +47,7 @@ def belief(study: Study, task: Task, points: int = 81) -> pd.DataFrame:
 
 def draw_panels(seen: pd.DataFrame, task: Task, policy: float) -> Figure:
     """Belief about f; its slice at the grid's nearest value to `policy`, over p(environment); belief about fbar."""
-    figure = blank(14, 4.6)
+    figure = blank(14.5, 4.4)
     first, second, third = figure.subplots(1, 3)
     pairs = seen[seen["part"] == "f"]
     policy = min(pairs["policy"].unique(), key=lambda value: abs(value - policy))
@@ -64,7 +64,7 @@ def _draw_pairs(axes: Axes, pairs: pd.DataFrame, observed: pd.DataFrame, policy:
     axes.plot(observed["policy"], observed["environment"], "o", color="white", markeredgecolor=BLACK, markersize=5, label="simulated")
     axes.axvline(policy, color=ORANGE, linewidth=2.5, label=f"slice at π = {policy:.2g}")
     axes.set(xlabel="policy π", ylabel="environment θ")
-    caption(axes, "(a) predicted return f(π, θ)", columns=2)
+    caption(axes, "(a) predicted return f(π, θ)", columns=2, size="small")
 
 
 def _draw_slice(axes: Axes, line: pd.DataFrame, task: Task, policy: float) -> None:
@@ -74,12 +74,12 @@ def _draw_slice(axes: Axes, line: pd.DataFrame, task: Task, policy: float) -> No
     (name,) = task.problem.environment_names
     environments, weights = task.support
     chance = axes.twinx()
-    chance.bar([e[name] for e in environments], 100 * weights, width=0.02, color=ORANGE, alpha=0.5)
+    chance.fill_between([e[name] for e in environments], 100 * weights, step="mid", color=ORANGE, alpha=0.4, linewidth=0)
     chance.set(ylabel="probability p(θ) (%)", ylim=(0, 400 * weights.max()))
     chance.tick_params(axis="y", colors=ORANGE)
     chance.spines["top"].set_visible(False)
-    axes.bar(0, 0, color=ORANGE, alpha=0.5, label="p(θ), right axis")
-    caption(axes, f"(b) f(π = {policy:.2g}, θ)", columns=3)
+    axes.fill_between([], [], color=ORANGE, alpha=0.4, linewidth=0, label="p(θ) (right)")
+    caption(axes, f"(b) f(π = {policy:.2g}, θ)", columns=3, size="small")
     axes.spines["right"].set_visible(True)
 
 
@@ -88,9 +88,9 @@ def _draw_average(axes: Axes, line: pd.DataFrame, task: Task) -> None:
     _band(axes, line, "policy")
     axes.plot(line["policy"], line["truth"], color=GREEN, linestyle="--", linewidth=2, label="in truth")
     axes.set(xlabel="policy π", ylabel=f"expected {task.returns}")
-    caption(axes, "(c) f̄(π), θ averaged out", columns=3)
+    caption(axes, "(c) f̄(π), θ averaged out", columns=3, size="small")
 
 
 def _band(axes: Axes, line: pd.DataFrame, over: str) -> None:
     low, high = line["mean"] - 2 * line["std"], line["mean"] + 2 * line["std"]
-    axes.fill_between(line[over], low, high, color=BLUE, alpha=0.2, linewidth=0, label="± 2 standard deviations")
+    axes.fill_between(line[over], low, high, color=BLUE, alpha=0.2, linewidth=0, label="± 2 std")

@@ -25,7 +25,7 @@ class Task:
     `formula` takes every variable as a keyword and broadcasts like a NumPy function. Where the environment takes listed values, `simulate`
     and `expected` both come from it, so they cannot disagree. An environment with a density has no such sum (the nodes that a study
     integrates over miss a rare event's probability), so the task gives `expectation`: fbar itself, of the policy's variables as keywords.
-    `best` is the expected return of the optimal policy. A task can be pickled, so that it runs in other processes.
+    `best` is the expected return of the optimal policy, nan where nobody knows it. A task can be pickled, to run in other processes.
     """
 
     name: str

@@ -36,6 +36,11 @@ def arm_collision() -> Task:
     return Task("arm-collision", "reach for a target beside a wall of uncertain position", _problem(), _cost, best)
 
 
+def arm_collision_no_wall() -> Task:
+    """`arm-collision` without the rare event: the same problem, but the wall costs nothing. The paper's "No Wall". The best cost is 0."""
+    return Task("arm-collision-no-wall", "arm-collision, but nothing collides", _problem(), _distance, best=0.0)
+
+
 def _problem() -> Problem:
     positions, weights = walls()
     return Problem(
@@ -48,6 +53,10 @@ def _problem() -> Problem:
 def _cost(joint1: Array, joint2: Array, joint3: Array, wall: Array) -> Array:
     arm = joints(joint1, joint2, joint3)
     return distance_cost(arm, TARGET) + PENALTY * _collides(arm, wall)
+
+
+def _distance(joint1: Array, joint2: Array, joint3: Array, wall: Array) -> Array:
+    return distance_cost(joints(joint1, joint2, joint3), TARGET)
 
 
 def _collides(arm: Array, wall: Array) -> NDArray[np.bool_]:

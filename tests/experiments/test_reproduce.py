@@ -21,7 +21,7 @@ import aloq
 from aloq.experiments import extras, pool, registry, store
 from aloq.experiments.reproduce import Plan, jobs, reproduce, rewrite
 from aloq.experiments.target import ExperimentError, Job
-from aloq.problem.errors import AloqError, ProblemError
+from aloq.problem.errors import AloqError, MissingExtraError, ProblemError
 
 METHODS = ("aloq-paper", "aloq")
 SCRIPT = """
@@ -202,7 +202,7 @@ def test_an_extra_that_is_missing_leaves_a_method_out_or_is_an_error(monkeypatch
     found = jobs(Plan("all", runs=1), said.append)
     assert "trpo" not in {job.method for job in found}
     assert said == ["trpo is left out, because what it needs is not installed. To get it: pip install 'aloq[rl]'"]
-    with pytest.raises(ExperimentError, match=r"'trpo' needs what is not installed. To get it: pip install 'aloq\[rl\]'"):
+    with pytest.raises(MissingExtraError, match=r"'trpo' needs what is not installed. To get it: pip install 'aloq\[rl\]'"):
         jobs(Plan("arm-collision", runs=1, methods=("trpo",)), said.append)
 
 

@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from aloq.report.arms import draw_arms
 from aloq.report.contours import DAMPING, contours, draw_contours
 from aloq.report.learning import draw_learning, draw_panels, draw_seconds, of
-from aloq.report.postures import Fragile, Walls, collision_danger, draw_postures, fragile, postures
 from aloq.report.quartiles import curves, markdown, table
+from aloq.report.scene import breakage_scene, collision_scene
 from aloq.report.styles import ABLATIONS, BASELINES, OURS, STYLES, ordered, style
 from aloq.report.typical import typical
 from aloq.tasks import load
-from aloq.tasks.arm import collision
-from aloq.tasks.arm.geometry import LINK, joints
+from aloq.tasks.arm.geometry import joints
 
 METHODS = ("wsn", "aloq", "aloq-paper", "rq-aloq")
 
@@ -141,20 +141,12 @@ def test_the_rare_band_of_fsre1_is_the_papers() -> None:
     assert seen.best == pytest.approx(0.704, abs=0.01)
 
 
-def test_postures_put_joints_where_the_policy_says() -> None:
-    policy = {"joint1": 0.2, "joint2": 0.4, "joint3": 0.9}
-    walls = postures({"aloq": policy}, collision.TARGET, collision_danger())
-    np.testing.assert_array_equal(walls.arms["aloq"], joints(**policy))
-    assert isinstance(walls.danger, Walls)
-    assert walls.danger.blocked[0] == pytest.approx(1.0)
-    breaks = postures({"aloq": policy, "wsn": policy}, (0.4, 0.2, 0.6), fragile(0.3, 0.7))
-    assert isinstance(breaks.danger, Fragile)
-    assert (breaks.danger.low, breaks.danger.high) == pytest.approx((54.0, 126.0))
-    for scene in (walls, breaks):
-        figure = draw_postures(scene, "Postures", "no danger")
-        labelled(figure)
-        (line,) = (line for line in figure.axes[0].get_lines() if line.get_label() == "aloq (default)")
-        np.testing.assert_allclose(np.column_stack(line.get_data()), joints(**policy))
-    (wedge,) = figure.axes[0].patches
-    assert (wedge.theta1, wedge.theta2) == pytest.approx((54.0, 126.0))
-    assert wedge.r == pytest.approx(LINK)
+@pytest.mark.parametrize("scene_of", [collision_scene, breakage_scene])
+def test_arms_stand_where_the_policies_say(scene_of: Any) -> None:
+    policies = {"aloq": {"joint1": 0.2, "joint2": 0.4, "joint3": 0.9}, "wsn": {"joint1": 0.9, "joint2": 0.6, "joint3": 0.5}}
+    figure = draw_arms({method: scene_of(policy) for method, policy in policies.items()}, "Postures", "no danger")
+    labelled(figure)
+    lines = {line.get_label(): np.column_stack(line.get_data()) for line in figure.axes[0].get_lines()}
+    for method, policy in policies.items():
+        np.testing.assert_allclose(lines[style(method).label], joints(**policy))
+    assert len(figure.axes[0].patches) == (20 if scene_of is collision_scene else 1)

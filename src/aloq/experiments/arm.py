@@ -3,7 +3,6 @@ methods with and without the rare event (the paper's section on the arm, and its
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,6 @@ from aloq.experiments.target import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from aloq.report.postures import Postures
 
 _ARMS = 5  # that are shown: like the paper, those of the best methods, for readability
 _SHOWN = 1000  # evaluations to which the paper draws the policy gradient methods; nothing changes after
@@ -31,37 +28,35 @@ def draw_learners(task: str, without: str, results: Results) -> Figure | None:
     return draw_panels(curves(results.runs), panels, LEARNERS, _SHOWN) if panels else None
 
 
-def draw_arms(scene: Callable[[Results], Postures], title: str, without: str, results: Results) -> Figure:
-    from aloq.report.postures import draw_postures
-
-    return draw_postures(scene(results), title, without)
-
-
-def collision_scene(results: Results) -> Postures:
+def draw_collision_arms(results: Results) -> Figure:
+    """Beside the wall: where a typical run of each of the best methods ended."""
     from aloq import tasks
-    from aloq.report.postures import collision_danger, postures
-    from aloq.report.typical import typical
-    from aloq.tasks.arm import collision
-
-    return postures(typical(results.policies, tasks.load("arm-collision"), most=_ARMS), collision.TARGET, collision_danger())
-
-
-def breakage_scene(results: Results) -> Postures:
-    from aloq import tasks
-    from aloq.report.postures import fragile, postures
+    from aloq.report.arms import draw_arms
+    from aloq.report.scene import collision_scene
     from aloq.report.typical import typical
 
-    return postures(typical(results.policies, tasks.load("arm-breakage"), most=_ARMS), (0.4, 0.2, 0.6), fragile(0.3, 0.7))
+    found = typical(results.policies, tasks.load("arm-collision"), most=_ARMS)
+    scenes = {method: collision_scene(policy) for method, policy in found.items()}
+    return draw_arms(scenes, "arm-collision: posture after a typical run", without="no wall")
 
 
-def _target(name: str, without: str, title: str, scene: Callable[[Results], Postures], label: str) -> Comparison:
+def draw_breakage_arms(results: Results) -> Figure:
+    """With a joint that may break: where a typical run of each of the best methods ended."""
+    from aloq import tasks
+    from aloq.report.arms import draw_arms
+    from aloq.report.scene import breakage_scene
+    from aloq.report.typical import typical
+
+    found = typical(results.policies, tasks.load("arm-breakage"), most=_ARMS)
+    scenes = {method: breakage_scene(policy) for method, policy in found.items()}
+    return draw_arms(scenes, "arm-breakage: posture after a typical run", without="no break")
+
+
+def _target(name: str, without: str, title: str, draw_arms: Draw) -> Comparison:
     batches = (believers(name, 200), learners(name), learners(without))
-    extra: dict[str, Draw] = {
-        "postures": partial(draw_arms, scene, f"{name}: posture after a typical run", label),
-        "learners": partial(draw_learners, name, without),
-    }
+    extra: dict[str, Draw] = {"postures": draw_arms, "learners": partial(draw_learners, name, without)}
     return Comparison(name, title, batches, extra=extra)
 
 
-COLLISION = _target("arm-collision", "arm-collision-no-wall", "The arm beside a wall", collision_scene, "no wall")
-BREAKAGE = _target("arm-breakage", "arm-breakage-no-break", "The arm that may break", breakage_scene, "no break")
+COLLISION = _target("arm-collision", "arm-collision-no-wall", "The arm beside a wall", draw_collision_arms)
+BREAKAGE = _target("arm-breakage", "arm-breakage-no-break", "The arm that may break", draw_breakage_arms)

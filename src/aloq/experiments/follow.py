@@ -29,14 +29,22 @@ class PaperSettings:
 
 
 def configured(name: str, settings: PaperSettings, initial: int | None = None) -> Method:
-    """The method of that name, with the paper's settings for a task; `initial` shortens the first design."""
-    method = registry.named(name)
-    if isinstance(method, ALOQ) and name != OURS:
-        rule = replace(method.policy_rule, kappa=settings.kappa) if isinstance(method.policy_rule, UCB) else method.policy_rule
-        method = replace(method, policy_rule=rule, model=replace(method.model, shape=settings.shape))
-    if initial is not None and hasattr(method, "initial"):
-        method = replace(method, initial=initial)  # type: ignore[type-var]
-    return method
+    """The method of that name, with the paper's settings for a task; `initial` shortens the first design.
+
+    Settings go to an ALOQ, or to the ALOQ by which a baseline searches. Our own configuration keeps its settings.
+    """
+
+    def changed(search: ALOQ) -> ALOQ:
+        search = replace(search, initial=initial or search.initial)
+        if name == OURS:
+            return search
+        rule = replace(search.policy_rule, kappa=settings.kappa) if isinstance(search.policy_rule, UCB) else search.policy_rule
+        return replace(search, policy_rule=rule, model=replace(search.model, shape=settings.shape))
+
+    method: Any = registry.named(name)
+    if isinstance(method, ALOQ):
+        return changed(method)
+    return replace(method, search=changed(method.search)) if isinstance(getattr(method, "search", None), ALOQ) else method
 
 
 @dataclass

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from aloq.experiments import pool, registry, store
 from aloq.experiments.extras import missing
 from aloq.experiments.target import ExperimentError, Job, Results, Target, check_methods
-from aloq.problem.errors import ProblemError
+from aloq.problem.errors import MissingExtraError, ProblemError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +65,7 @@ def jobs(plan: Plan, say: Say) -> list[Job]:
     absent = {job.method: command for _, job in found if (command := missing(job.method))}
     for method, command in absent.items():
         if plan.methods and method in plan.methods:
-            raise ExperimentError(f"The method {method!r} needs what is not installed. To get it: {command}")
+            raise MissingExtraError(f"The method {method!r} needs what is not installed. To get it: {command}")
         say(f"{method} is left out, because what it needs is not installed. To get it: {command}")
     order = list(dict.fromkeys(job.method for _, job in found))
     found.sort(key=lambda item: (item[1].seed, order.index(item[1].method), item[0]))

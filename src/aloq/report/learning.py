@@ -54,8 +54,7 @@ def draw_seconds(curves: pd.DataFrame, task: str, upto: int) -> Figure:
         look = style(method)
         seconds = curve["seconds"].rolling(9, center=True, min_periods=1).median()  # some steps do extra work
         axes.plot(curve["evaluations"], seconds, color=look.colour, linestyle=look.dash, label=look.label)
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter("{x:g}")
+    _make_logarithmic(axes)
     axes.set(xlabel="evaluations", ylabel="time of one step (s)")
     caption(axes, f"Run time: {task}", columns=4)
     return figure
@@ -73,10 +72,16 @@ def _finish(axes: Axes, task: Task, title: str, chosen: dict[str, pd.DataFrame])
     highest = max((curve["q3"].max() for curve in chosen.values()), default=0.0)
     logarithmic = highest > 10 * lowest > 0
     if logarithmic:
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter("{x:g}")
+        _make_logarithmic(axes)
     if task.best > 0 or not logarithmic:
         axes.axhline(task.best, color=BLACK, linestyle=":", linewidth=1.5, label="best possible")
     axes.tick_params(labelleft=True)
     axes.set(xlabel="evaluations", ylabel=f"expected {task.returns}: median, quartiles")
     caption(axes, title, columns=4, size="small")
+
+
+def _make_logarithmic(axes: Axes) -> None:
+    """Label 1, 2, 5, 10, ... in plain figures."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")

@@ -39,7 +39,7 @@ class Batch:
 
     def small(self) -> Batch:
         """The same with so little work that nothing is shown but that it works."""
-        return replace(self, evaluations=20) if self.every > 1 else replace(self, evaluations=6, initial=4)
+        return replace(self, evaluations=20) if self.every > 1 else replace(self, evaluations=6, every=3, initial=4)
 
 
 Draw = Callable[[Results], "Figure | None"]

@@ -66,3 +66,12 @@ def test_the_examples_with_tasks_run() -> None:
     assert names["costs"].shape == (101,)
     assert names["terminated"]
     assert names["info"]["return"] == -names["reward"]
+
+
+def test_inference_drives_at_a_speed_that_the_likely_frictions_allow() -> None:
+    """Given the 50 frictions, the best speed is 9.15 and worth as much; at the most probable friction alone, 10.33 would do."""
+    names = run(examples(ROOT / "docs" / "inference.md", until="## The end"))
+    speed, friction = names["study"].best().policy["speed"], names["problem"].environment.points[:, 0]
+    assert len(friction) == 50
+    assert speed - 50 * (speed**2 / (20 * friction) > 12).mean() > 8.5
+    assert names["posterior"].map["friction"] == pytest.approx(0.44, abs=0.06)  # the return is speed²/20/friction: 16/20/1.8

@@ -6,11 +6,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from aloq import inference as inference
     from aloq import tasks as tasks
     from aloq.methods.aloq import ALOQ as ALOQ
     from aloq.problem.distributions import Discrete as Discrete
     from aloq.problem.distributions import Samples as Samples
     from aloq.problem.errors import AloqError as AloqError
+    from aloq.problem.errors import InferenceError as InferenceError
+    from aloq.problem.errors import InferenceWarning as InferenceWarning
     from aloq.problem.errors import JournalError as JournalError
     from aloq.problem.errors import ProblemError as ProblemError
     from aloq.problem.errors import StudyError as StudyError
@@ -32,6 +35,8 @@ _HOME = {
     "Choice": "aloq.problem.variables",
     "Discrete": "aloq.problem.distributions",
     "Expectation": "aloq.problem.objective",
+    "InferenceError": "aloq.problem.errors",
+    "InferenceWarning": "aloq.problem.errors",
     "Integer": "aloq.problem.variables",
     "JournalError": "aloq.problem.errors",
     "Problem": "aloq.problem.problem",
@@ -41,7 +46,7 @@ _HOME = {
     "Study": "aloq.study.study",
     "StudyError": "aloq.problem.errors",
 }
-_ROOMS = ("acquisition", "gp", "methods", "quadrature", "tasks")
+_ROOMS = ("acquisition", "gp", "inference", "methods", "quadrature", "tasks")
 
 __all__ = ["__version__", *sorted(_HOME), *_ROOMS]
 

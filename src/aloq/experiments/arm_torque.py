@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from aloq.experiments import torque
 from aloq.experiments.target import ALL_METHODS, Job, Outcome, Results, paper
 
 if TYPE_CHECKING:
@@ -25,17 +25,19 @@ class Torque:
     methods: tuple[str, ...] = ()
 
     def settings(self, smoke: bool) -> dict[str, Any]:
-        return {"experiment": "torque"}
+        return {"evaluations": torque.SMOKE_EVALUATIONS if smoke else torque.EVALUATIONS, "trials": torque.TRIALS, "noise": torque.NOISE}
 
     def budget(self) -> str:
-        return "as declared in `aloq.experiments.torque`; quartiles are over seeds, shares are means over seeds"
+        methods = ", ".join(torque.METHODS)
+        return (
+            f"{torque.TRIALS} physical trials, then {torque.EVALUATIONS} evaluations for {methods}; shares of episodes are means over runs"
+        )
 
     def jobs(self, runs: int, methods: Sequence[str] | None, smoke: bool) -> list[Job]:
         return [Job(self.name, "arm-torque", ALL_METHODS, seed, smoke) for seed in range(runs)]
 
     def perform(self, job: Job) -> Outcome:
-        run: Callable[..., list[dict[str, Any]]] = import_module("aloq.experiments.torque").run
-        rows = run(seed=job.seed, smoke=job.smoke)
+        rows = torque.run(job.seed, job.smoke)
         return Outcome({name: [row[name] for row in rows] for name in ("method", "evaluations", "mean_cost", *_SHARES)})
 
     def table(self, results: Results) -> pd.DataFrame:

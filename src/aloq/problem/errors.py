@@ -26,6 +26,14 @@ class MissingExtraError(AloqError, ImportError):
     """A part of aloq needs a package that is not installed."""
 
 
+class InferenceError(AloqError, RuntimeError):
+    """p(environment) cannot be learnt from these trials with this simulator."""
+
+
+class InferenceWarning(UserWarning):
+    """What was learnt about p(environment) should not be relied on as it is; the message says why."""
+
+
 def nearest(name: object, known: Iterable[str]) -> str:
     """The sentence " Did you mean 'x'?" for the known name closest to `name`, or "" if none is close."""
     folded = {candidate.casefold(): candidate for candidate in known}

@@ -1,0 +1,115 @@
+"""Table 1 of the paper: policies for an arm whose joints' rigidity must be inferred from physical trials.
+
+A rigidity is drawn from its prior, U(.5, 1), and stays hidden. A baseline policy is tried on it, with Gaussian noise on the returns, and
+the posterior of the rigidity is sampled. 50 samples of it stand for p(environment) while ALOQ and RQ-ALOQ look for their policies; the MAP
+policy is the best one at the most probable rigidity alone. Each policy is then tried in 1,000 rigidities, drawn from 400 samples of the
+same posterior: not in the hidden one, because the question is what to do given what the trials tell.
+
+The paper gives the prior and the numbers of samples. It does not give the baseline policy and the targets (see `aloq.tasks.arm.torque`),
+nor the trials, their noise and the simulations allowed. Here five trials with noise of standard deviation 20 leave the rigidity known to
+about .05, for which the table's costs come out near the paper's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from aloq.inference import GaussianNoise, Posterior, SliceSampler, infer
+from aloq.methods.aloq import ALOQ
+from aloq.methods.interface import Method
+from aloq.methods.registry import named
+from aloq.problem.checks import Array
+from aloq.problem.distributions import Discrete
+from aloq.study.study import Study
+from aloq.tasks.arm.torque import BASELINE, RIGIDITY, baseline_return, with_rigidity
+from aloq.tasks.task import Task
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TRIALS = 5
+NOISE = 20.0
+TO_OPTIMISE, TO_EVALUATE, DRAWS = 50, 400, 1000  # the paper's
+SAMPLER = SliceSampler(chains=128, sweeps=16)  # 2,048 draws
+EVALUATIONS = 100
+SMOKE_EVALUATIONS = 36  # four steps beyond the first design
+METHODS = ("aloq", "map", "rq-aloq")
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the policy of one method costs in the rigidities drawn from the posterior."""
+
+    method: str
+    mean_cost: float
+    share_0_20: float
+    share_20_70: float
+    share_70: float
+    seed: int
+    evaluations: int
+
+
+def run(seed: int, smoke: bool = False) -> list[dict[str, Any]]:
+    """One run of the experiment: a row for each method."""
+    return [asdict(row) for row in _rows(seed, SMOKE_EVALUATIONS if smoke else EVALUATIONS)]
+
+
+def table(runs: int = 1, seed: int = 0, evaluations: int = EVALUATIONS) -> pd.DataFrame:
+    """The rows of `runs` runs, from `seed` on. Group by `method` and average for the paper's table."""
+    import pandas as pd
+
+    return pd.DataFrame([asdict(row) for number in range(seed, seed + runs) for row in _rows(number, evaluations)])
+
+
+def trials(seed: int) -> tuple[float, list[tuple[dict[str, float], float]]]:
+    """A hidden rigidity, and what trials of the baseline policy cost on it."""
+    rng = np.random.default_rng([seed, 0])
+    rigidity = float(rng.uniform(*RIGIDITY))
+    costs = float(baseline_return(rigidity)) + NOISE * rng.standard_normal(TRIALS)
+    return rigidity, [(dict(BASELINE), float(cost)) for cost in costs]
+
+
+def posterior(seed: int) -> Posterior:
+    """What the trials tell about the rigidity."""
+    from scipy import stats
+
+    prior = {"rigidity": stats.uniform(RIGIDITY[0], RIGIDITY[1] - RIGIDITY[0])}
+    return infer(prior, trials(seed)[1], _baseline, GaussianNoise(NOISE), sampler=SAMPLER, seed=seed)
+
+
+def _baseline(policy: Mapping[str, Any], environment: Mapping[str, Any]) -> float:
+    return float(baseline_return(environment["rigidity"]))
+
+
+def _rows(seed: int, evaluations: int) -> list[Row]:
+    believed = posterior(seed)
+    granular = believed.samples(TO_EVALUATE).points[:, 0]
+    drawn = granular[np.random.default_rng([seed, 1]).integers(len(granular), size=DRAWS)]
+    rows = []
+    for method in METHODS:
+        task, searcher = _problem(method, believed)
+        policy = _best_policy(task, searcher, seed, evaluations)
+        rows.append(_row(method, task.formula(**policy, rigidity=drawn), seed, evaluations))
+    return rows
+
+
+def _problem(method: str, believed: Posterior) -> tuple[Task, Method]:
+    """What a method takes for p(environment), and how it searches. At a single rigidity nothing is uncertain, so nothing is intensified."""
+    if method == "map":
+        return with_rigidity(Discrete([believed.map["rigidity"]])), replace(ALOQ(), intensify=None)
+    return with_rigidity(believed.samples(TO_OPTIMISE)), named(method)
+
+
+def _best_policy(task: Task, method: Method, seed: int, evaluations: int) -> dict[str, Any]:
+    with Study(task.problem, method, seed=seed) as study:
+        study.optimize(task.simulate, evaluations, progress=False)
+        return study.best().policy
+
+
+def _row(method: str, costs: Array, seed: int, evaluations: int) -> Row:
+    low, middle, high = (float(share) for share in np.histogram(costs, [0, 20, 70, np.inf])[0] / len(costs))
+    return Row(method, float(costs.mean()), low, middle, high, seed, evaluations)

@@ -1,0 +1,12 @@
+"""p(environment) from physical trials: `infer` where the noise has a density, `infer_abc` where it sits inside the simulator."""
+
+from __future__ import annotations
+
+from aloq.inference.abc import Population, Rejection, infer_abc
+from aloq.inference.emulator import Emulator
+from aloq.inference.infer import infer
+from aloq.inference.noise import GaussianNoise
+from aloq.inference.posterior import Posterior
+from aloq.inference.slice import SliceSampler
+
+__all__ = ["Emulator", "GaussianNoise", "Population", "Posterior", "Rejection", "SliceSampler", "infer", "infer_abc"]

@@ -1,0 +1,241 @@
+"""Slice sampling of a population of chains in the unit cube (Neal 2003).
+
+u      (N, F)  positions of the chains
+h      (N,)    log likelihood there
+beta   power of the likelihood, raised from 0 (the prior) to 1 (the posterior)
+
+One chain on one slice does not find a second mode, nor the narrow one behind a cliff. Four things do:
+
+- Tempering. The chains start as draws from the prior, and the likelihood is raised to a power that grows from 0 to 1 in steps which leave
+  half of them effective; at each step they are resampled by what they gained and moved on. So each mode receives chains in proportion to
+  its mass, while all of them are still in sight of each other.
+- Slices along the difference of two other chains, with stepping out. They have the scale and the direction of the posterior whatever
+  those are (ensemble slice sampling, Karamanis & Beutler 2021).
+- Jumps by the whole difference of two other chains. Where these sit in two modes, a chain of the one lands in the other, however
+  narrow both are (ter Braak 2006). Without jumps the modes' weights drift with each resampling.
+- Now and then a slice along a coordinate over the whole cube: its bracket starts as the whole range and shrinks, so that it spans every
+  mode on its line, also one that no chain has found.
+
+The chains form groups that never meet. Each group is a run of its own, so that disagreement between groups tells what went wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aloq.problem.checks import Array
+from aloq.problem.errors import InferenceError, ProblemError
+
+Density = Callable[[Array], Array]
+
+GROUPS = 4
+STEPS_OUT = 8
+SHRINKS = 80  # leaves a bracket of about 1e-17 of the first, so that a chain gives up only where float64 does
+SWEEPS_A_STEP = 2
+JUMPS = 2  # a sweep
+SHARE_ACROSS = 0.25
+MOST_STEPS = 1000
+LOWEST = -1e300  # where the log likelihood overflows; finite, so that powers of it stay ordered
+
+
+class Draws(NamedTuple):
+    """Where the chains were after each sweep."""
+
+    u: Array  # (T, N, F)
+    h: Array  # (T, N)
+
+
+@dataclass(frozen=True)
+class SliceSampler:
+    """`chains` chains, kept after each of `sweeps` sweeps once the whole likelihood counts: chains · sweeps draws in all."""
+
+    chains: int = 256
+    sweeps: int = 24
+
+    def __post_init__(self) -> None:
+        if self.chains < 4 * GROUPS or self.chains % (2 * GROUPS):
+            raise ProblemError(f"`chains` must be a multiple of {2 * GROUPS}, {4 * GROUPS} or more, but it is {self.chains!r}.")
+        if self.sweeps < 4:
+            raise ProblemError(f"`sweeps` must be at least 4, but it is {self.sweeps!r}.")
+
+    def sample(self, density: Density, factors: int, rng: np.random.Generator) -> Draws:
+        """Draws from the law on the cube whose log density, up to a constant, is `density`: (n, F) to (n,)."""
+        inside = _within_cube(density)
+        u = rng.random((self.chains, factors))
+        h = inside(u)
+        beta = 0.0
+        for _ in range(MOST_STEPS):
+            if beta == 1.0:
+                break
+            step = _next_step(h, beta)
+            kept = _resample(step * h, rng)
+            u, h, beta = u[kept], h[kept], 1.0 if step >= 1 - beta else beta + step
+            for _ in range(SWEEPS_A_STEP):
+                u, h = _sweep(inside, u, h, beta, rng)
+        else:
+            raise InferenceError(
+                f"The likelihood is too sharp to sample: {MOST_STEPS} steps from the prior reached the power {beta:.1e} of it. "
+                "Give the noise a larger `std`."
+            )
+        return self._record(inside, u, h, rng)
+
+    def _record(self, density: Density, u: Array, h: Array, rng: np.random.Generator) -> Draws:
+        visited = []
+        for _ in range(self.sweeps):
+            u, h = _sweep(density, u, h, 1.0, rng)
+            visited.append((u, h))
+        return Draws(*(np.array(part) for part in zip(*visited, strict=True)))
+
+
+def _within_cube(density: Density) -> Density:
+    """`density` inside the cube, and -inf outside without asking it."""
+
+    def bounded(u: Array) -> Array:
+        inside = ((u >= 0) & (u <= 1)).all(axis=1)
+        h = np.full(len(u), -np.inf)
+        if inside.any():
+            h[inside] = np.maximum(density(u[inside]), LOWEST)
+        return h
+
+    return bounded
+
+
+def _next_step(h: Array, beta: float) -> float:
+    """The largest step of the power that leaves half of each group effective, to 1 at most; sought by halving its logarithm."""
+    low, high = np.log(1e-306), np.log(1 - beta)
+    if _effective(np.exp(high) * h) >= 0.5:
+        return 1 - beta
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if _effective(np.exp(middle) * h) >= 0.5 else (low, middle)
+    return float(np.exp(low))
+
+
+def _effective(log_weights: Array) -> float:
+    """The share of chains that these weights leave effective, in the group where it is least."""
+    w = _weights(log_weights)
+    return float((w.sum(axis=1) ** 2 / (w**2).sum(axis=1)).min() / w.shape[1])
+
+
+def _weights(log_weights: Array) -> Array:
+    """Weights by group, the largest of each 1: (groups, N / groups)."""
+    rows = log_weights.reshape(GROUPS, -1)
+    return np.exp(rows - rows.max(axis=1, keepdims=True))
+
+
+def _resample(log_weights: Array, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Systematic resampling within each group: which chain each place takes over, (N,)."""
+    w = _weights(log_weights)
+    size = w.shape[1]
+    places = (np.arange(size) + rng.random((GROUPS, 1))) / size
+    reached = np.cumsum(w, axis=1) / w.sum(axis=1, keepdims=True)
+    found = [np.minimum(np.searchsorted(row, place), size - 1) for row, place in zip(reached, places, strict=True)]
+    return np.concatenate([group * size + index for group, index in enumerate(found)])
+
+
+def _sweep(density: Density, u: Array, h: Array, beta: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    """For every chain a slice along a difference of two others and jumps by other ones; for some a slice along a coordinate.
+
+    One half of each group moves along differences of the other half, which stands still, so that each move leaves the law invariant.
+    """
+    u, h = u.copy(), h.copy()
+    halves = np.arange(len(u)).reshape(GROUPS, 2, -1)
+    for moving, still in ((0, 1), (1, 0)):
+        rows = halves[:, moving].ravel()
+        chains = _Chains(u[rows], h[rows], beta)
+        chains = _stepping_out(density, chains, _differences(u, halves[:, still], rng), rng)
+        for _ in range(JUMPS):
+            chains = _jump(density, chains, _differences(u, halves[:, still], rng), rng)
+        u[rows], h[rows] = chains.u, chains.h
+    rows = np.flatnonzero(rng.random(len(u)) < SHARE_ACROSS)
+    chains = _across(density, _Chains(u[rows], h[rows], beta), rng)
+    u[rows], h[rows] = chains.u, chains.h
+    return u, h
+
+
+class _Chains(NamedTuple):
+    """Some chains, and the power of the likelihood."""
+
+    u: Array  # (n, F)
+    h: Array  # (n,)
+    beta: float
+
+    def level(self, rng: np.random.Generator) -> Array:
+        """A uniform height under the density, as a log likelihood: (n,)."""
+        return np.asarray(self.h - rng.exponential(size=len(self.h)) / self.beta)
+
+
+def _stepping_out(density: Density, chains: _Chains, direction: Array, rng: np.random.Generator) -> _Chains:
+    """A slice along the direction, its bracket grown in steps as long as that."""
+    level = chains.level(rng)
+    return _shrink(density, chains, direction, level, *_step_out(density, chains.u, direction, level, rng), rng)
+
+
+def _jump(density: Density, chains: _Chains, direction: Array, rng: np.random.Generator) -> _Chains:
+    """A step by the whole direction, taken if it stays above the level: Metropolis' rule."""
+    proposal = chains.u + direction
+    value = density(proposal)
+    hit = value > chains.level(rng)
+    return chains._replace(u=np.where(hit[:, None], proposal, chains.u), h=np.where(hit, value, chains.h))
+
+
+def _across(density: Density, chains: _Chains, rng: np.random.Generator) -> _Chains:
+    """A slice along a coordinate, from face to face of the cube."""
+    n, factors = chains.u.shape
+    column = rng.integers(factors, size=n)
+    here = chains.u[np.arange(n), column]
+    return _shrink(density, chains, np.eye(factors)[column], chains.level(rng), -here, 1 - here, rng)
+
+
+def _differences(u: Array, others: NDArray[np.intp], rng: np.random.Generator) -> Array:
+    """For each chain a difference of two `others`, (groups, k), of its group: (groups · k, F)."""
+    groups, k = others.shape
+    first = rng.integers(k, size=(groups, k))
+    second = (first + rng.integers(1, k, size=(groups, k))) % k
+    group = np.arange(groups)[:, None]
+    return np.asarray(u[others[group, first]] - u[others[group, second]]).reshape(groups * k, -1)
+
+
+def _step_out(density: Density, u: Array, direction: Array, level: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Brackets of the direction's length, widened by it until both ends leave the slice.
+
+    They grow by `STEPS_OUT` steps at most, shared at random between the ends: so Neal keeps a bounded search from changing the law.
+    """
+    n = len(u)
+    left = -rng.random(n)
+    share = rng.integers(STEPS_OUT, size=n)
+    end, room = np.concatenate([left, left + 1]), np.concatenate([share, STEPS_OUT - 1 - share])
+    chain, sign = np.tile(np.arange(n), 2), np.repeat([-1.0, 1.0], n)
+    growing = np.flatnonzero((room > 0) & (direction[chain] != 0).any(axis=1))
+    for taken in range(1, STEPS_OUT):
+        if not len(growing):
+            break
+        at = chain[growing]
+        growing = growing[density(u[at] + end[growing, None] * direction[at]) > level[at]]
+        end[growing] += sign[growing]
+        growing = growing[room[growing] > taken]
+    return end[:n], end[n:]
+
+
+def _shrink(
+    density: Density, chains: _Chains, direction: Array, level: Array, left: Array, right: Array, rng: np.random.Generator
+) -> _Chains:
+    """A point of the slice for every chain: uniform in the bracket, which is cut at each point that misses."""
+    u, h, left, right = chains.u.copy(), chains.h.copy(), left.copy(), right.copy()
+    seeking = np.flatnonzero(direction.any(axis=1))
+    for _ in range(SHRINKS):
+        if not len(seeking):
+            break
+        at = left[seeking] + (right[seeking] - left[seeking]) * rng.random(len(seeking))
+        proposal = u[seeking] + at[:, None] * direction[seeking]
+        value = density(proposal)
+        hit = value > level[seeking]
+        u[seeking[hit]], h[seeking[hit]] = proposal[hit], value[hit]
+        seeking, at = seeking[~hit], at[~hit]
+        left[seeking], right[seeking] = np.where(at < 0, at, left[seeking]), np.where(at < 0, right[seeking], at)
+    return chains._replace(u=u, h=h)

@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 EVALUATIONS ?= 100
 SEED ?= 0
+RUNS ?= 20
+WORKERS ?= 2
 
 BIN := $(VENV)/bin
 # One stamp for each set of extras: reinstalled only when pyproject.toml changes.
@@ -11,12 +13,14 @@ PLOT := $(VENV)/.installed-plot
 TEST := $(VENV)/.installed-test
 DEV := $(VENV)/.installed-dev
 
-.PHONY: help demo test test-slow lint format types clean
+.PHONY: help demo test test-slow smoke reproduction lint format types clean
 
 help:
 	@echo "make demo       set up, find a robust arm posture, draw it in out/arm-collision.png"
 	@echo "make test       set up and run the tests"
 	@echo "make test-slow  the tests that take minutes"
+	@echo "make smoke      the paper's experiments in a setting that shows only that they work"
+	@echo "make reproduction  the paper's experiments in full (days on one core; RUNS=20 WORKERS=2), and docs/reproduction.md"
 	@echo "make lint       check style (make format mends it)"
 	@echo "make types      check types"
 	@echo "make clean      remove what these commands made, the virtual environment included"
@@ -29,6 +33,12 @@ test: $(TEST)
 
 test-slow: $(TEST)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow
+
+smoke: $(PLOT)
+	$(BIN)/aloq reproduce all --smoke --fresh --workers $(WORKERS) --out out/smoke --docs out/smoke/reproduction.md
+
+reproduction: $(PLOT)
+	$(BIN)/aloq reproduce all --runs $(RUNS) --workers $(WORKERS) --out out/reproduction --docs docs/reproduction.md
 
 lint: $(DEV)
 	$(BIN)/ruff check .

@@ -11,7 +11,9 @@ from typer.testing import CliRunner, Result
 import aloq
 from aloq import tasks
 from aloq.cli.main import app
+from aloq.cli.reproduce import TARGETS
 from aloq.cli.run import METHODS
+from aloq.experiments import registry as experiments
 from aloq.methods import registry
 from aloq.study.study import Study
 
@@ -83,6 +85,10 @@ def test_run_in_parallel(tmp_path: Path) -> None:
         (["run", "fsre1", "--method", "aloqq"], "'aloq"),
         (["run", "fsre1", "--figure", "picture.gfi"], "must end in one of"),
         (["run", "fsre1", "--journal", "no/such/folder/study.jsonl"], "no/such/folder"),
+        (["reproduce", "hartman6"], "'hartman6' was asked for. Did you mean 'hartmann6'?"),
+        (["reproduce", "branin", "--methods", "aloq,naiv"], "'naiv' was asked for. Did you mean 'naive'?"),
+        (["reproduce", "arm-torque", "--methods", "aloq"], "must be one of none"),
+        (["reproduce", "branin", "--report", "--out", "no/such/folder"], "no results of branin in no/such/folder"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(words: list[str], message: str) -> None:
@@ -94,10 +100,15 @@ def test_a_mistake_is_one_line_and_exit_code_2(words: list[str], message: str) -
     assert result.stderr.count("\n") == 1
 
 
-def test_a_count_below_one_is_a_usage_error() -> None:
-    result = call("run", "fsre1", "--evaluations", "0")
+@pytest.mark.parametrize("words", [("run", "fsre1", "--evaluations", "0"), ("reproduce", "fsre1", "--runs", "0")])
+def test_a_count_below_one_is_a_usage_error(words: tuple[str, ...]) -> None:
+    result = call(*words)
     assert result.exit_code == 2
-    assert "--evaluations" in result.stderr
+    assert words[2] in result.stderr
+
+
+def test_the_targets_in_the_help_are_those_there_are() -> None:
+    assert set(TARGETS) == set(experiments.names())
 
 
 @pytest.mark.usefixtures("cheap_method")

@@ -7,12 +7,14 @@ from typing import Annotated
 import typer
 
 from aloq import __version__
+from aloq.cli.reproduce import reproduce
 from aloq.cli.run import run
 from aloq.cli.tasks import tasks
 
 app = typer.Typer(name="aloq", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command("tasks")(tasks)
 app.command("run")(run)
+app.command("reproduce")(reproduce)
 
 
 def _print_version(asked: bool) -> None:

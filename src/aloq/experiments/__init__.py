@@ -1,1 +1,1 @@
-"""The paper's tables and figures, one module each, with a smoke and a full setting."""
+"""The paper's tables and figures: what is run for each, and what is made of the results."""

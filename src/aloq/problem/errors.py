@@ -22,16 +22,16 @@ class JournalError(StudyError):
     """A journal cannot be read, or does not belong to this study."""
 
 
+class MissingExtraError(AloqError, ImportError):
+    """A part of aloq needs a package that is not installed."""
+
+
 class InferenceError(AloqError, RuntimeError):
     """p(environment) cannot be learnt from these trials with this simulator."""
 
 
 class InferenceWarning(UserWarning):
     """What was learnt about p(environment) should not be relied on as it is; the message says why."""
-
-
-class MissingExtraError(AloqError, ImportError):
-    """A part of aloq needs a package that is not installed."""
 
 
 def nearest(name: object, known: Iterable[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aloq.problem.errors import AloqError
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours, told apart with any kind of colour vision.
 BLACK, ORANGE, GREEN, BLUE, VERMILION = "#000000", "#E69F00", "#009E73", "#0072B2", "#D55E00"
+SKY, PURPLE = "#56B4E9", "#CC79A7"
 GREY = "#777777"
 
 
@@ -41,9 +42,10 @@ def check_writable(path: Path) -> None:
         raise FigureError(f"The figure's folder {str(path.parent)!r} cannot be made: {error.strerror}. Name another one.") from None
 
 
-def caption(axes: Axes, title: str, columns: int) -> None:
-    """Title, then legend, above the axes, where neither can hide data."""
+def caption(axes: Axes, title: str, columns: int, size: str = "medium") -> None:
+    """Title, then legend in letters of some size, above the axes, where neither can hide data."""
     rows = -(-len(axes.get_legend_handles_labels()[0]) // columns)
     axes.set_title(title, loc="left", pad=6 + 16 * rows, fontweight="bold")
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, frameon=False, borderaxespad=0.2, columnspacing=1.2)
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": columns, "borderaxespad": 0.2, "columnspacing": 1.2}
+    axes.legend(frameon=False, fontsize=size, **place)
     axes.spines[["top", "right"]].set_visible(False)

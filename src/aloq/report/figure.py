@@ -59,8 +59,7 @@ def draw_breakage(study: Study, task: Task) -> Figure:
 def draw_walls(axes: Axes, scene: CollisionScene) -> None:
     """Both postures, the target, and the wall in shades of how likely it reaches that far."""
     left = scene.walls[0] - 0.06
-    for start, end, blocked in zip([left, *scene.walls[:-1]], scene.walls, scene.blocked, strict=True):
-        axes.axvspan(start, end, color=GREY, alpha=0.6 * blocked, linewidth=0)
+    shade_walls(axes, scene, left)
     draw_postures(axes, scene, ignores="the wall")
     axes.text(0.02, 0.97, "darker: the wall more likely\nreaches this far", transform=axes.transAxes, va="top", fontsize="small")
     width, height = np.ptp(np.concatenate([[[left, 0.0]], scene.recommended, scene.heedless]), axis=0)
@@ -71,15 +70,26 @@ def draw_walls(axes: Axes, scene: CollisionScene) -> None:
 
 def draw_fragile(axes: Axes, scene: BreakageScene) -> None:
     """Both postures, the target, and the directions of the first link in which its joint may break."""
-    from matplotlib.patches import Wedge
-
-    axes.add_patch(Wedge(tuple(scene.recommended[0]), scene.length, *scene.fragile, color=GREY, alpha=0.4, linewidth=0))
+    shade_fragile(axes, scene)
     draw_postures(axes, scene, ignores="the risk")
     axes.text(0.02, 0.97, "shaded: the first link\nmay break here", transform=axes.transAxes, va="top", fontsize="small")
     axes.set(xlabel="x (m)", ylabel="y (m)")
     axes.margins(0.15)
     axes.set_aspect("equal", adjustable="datalim")
     caption(axes, "Posture of the arm", columns=4)
+
+
+def shade_walls(axes: Axes, scene: CollisionScene, left: float) -> None:
+    """Where the wall may reach, from `left` on; darker where it is likelier to."""
+    for start, end, blocked in zip([left, *scene.walls[:-1]], scene.walls, scene.blocked, strict=True):
+        axes.axvspan(start, end, color=GREY, alpha=0.6 * blocked, linewidth=0)
+
+
+def shade_fragile(axes: Axes, scene: BreakageScene) -> None:
+    """The directions of the first link in which its joint may break."""
+    from matplotlib.patches import Wedge
+
+    axes.add_patch(Wedge(tuple(scene.recommended[0]), scene.length, *scene.fragile, color=GREY, alpha=0.4, linewidth=0))
 
 
 def draw_postures(axes: Axes, scene: Scene, ignores: str) -> None:

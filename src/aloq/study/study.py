@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsFloat, Supports
 import numpy as np
 
 from aloq.methods.interface import Method, Prediction
+from aloq.problem.encoding import Encoding
 from aloq.problem.errors import JournalError, StudyError
 from aloq.problem.objective import Expectation
 from aloq.problem.problem import Problem
@@ -234,20 +235,24 @@ class Study:
         if objective is not None and not isinstance(objective, Expectation):
             raise StudyError(f"`objective` must be aloq.Expectation() for now, but is {shown(objective)}.")
         ledger = self._informed("best")
-        encoding = ledger.encoding if environment is None else ledger.encoding.reweighted(environment)
+        encoding = _under(ledger, environment)
         found = self._method.recommend(encoding, ledger.history(), ledger.state(), self._seed)
         policy = ledger.simulated(found.policy) or encoding.decode_policy(found.policy)
         return Best(policy=policy, mean=ledger.sign * float(found.mean), std=float(found.std))
 
-    def predict(self, policies: Sequence[Mapping[str, Any]]) -> Prediction:
-        """The belief about the expected return of each of `policies`, a list of dicts: arrays `.mean` and `.std`."""
+    def predict(self, policies: Sequence[Mapping[str, Any]], environment: Any = None) -> Prediction:
+        """The belief about the expected return of each of `policies`, a list of dicts: arrays `.mean` and `.std`.
+
+        `environment` asks for the belief under another distribution of the same variables; under a certain one, that is the belief about
+        the return in that environment.
+        """
         if isinstance(policies, Mapping | str) or not all(isinstance(policy, Mapping) for policy in policies):
             raise StudyError("`policies` must be a list of dicts, one a policy. For a single policy, give a list of one.")
         ledger = self._informed("predict")
         if not policies:
             return Prediction(mean=np.empty(0), std=np.empty(0))
         encoded = np.stack([ledger.encoding.encode_policy(policy) for policy in policies])
-        belief = self._method.predict(ledger.encoding, ledger.history(), ledger.state(), self._seed, encoded)
+        belief = self._method.predict(_under(ledger, environment), ledger.history(), ledger.state(), self._seed, encoded)
         return Prediction(mean=ledger.sign * np.asarray(belief.mean), std=np.asarray(belief.std))
 
     def _informed(self, verb: str) -> Ledger:
@@ -287,3 +292,8 @@ class Study:
         told, failed, pending = self.counts
         kept = "" if self._journal is None else f", journal={str(self._journal.path)!r}"
         return f"<Study: {told} told, {failed} failed, {pending} pending{kept}>"
+
+
+def _under(ledger: Ledger, environment: Any) -> Encoding:
+    """The study's encoding, under another distribution of the environment if one is given."""
+    return ledger.encoding if environment is None else ledger.encoding.reweighted(environment)

@@ -1,0 +1,65 @@
+"""Table 1 of the paper: the arm driven by torques, where p(environment) is inferred from physical trials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from aloq.experiments import torque
+from aloq.experiments.target import ALL_METHODS, Job, Outcome, Results, paper
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+_SHARES = ("share_0_20", "share_20_70", "share_70")
+
+
+@dataclass(frozen=True)
+class Torque:
+    """One run infers p(environment) once and lets every method use it, so there is no choosing among methods."""
+
+    name: str = "arm-torque"
+    title: str = "The arm driven by torques, with p(θ) inferred from trials (Table 1)"
+    methods: tuple[str, ...] = ()
+
+    def settings(self, smoke: bool) -> dict[str, Any]:
+        return {"evaluations": torque.SMOKE_EVALUATIONS if smoke else torque.EVALUATIONS, "trials": torque.TRIALS, "noise": torque.NOISE}
+
+    def budget(self) -> str:
+        methods = ", ".join(torque.METHODS)
+        return (
+            f"{torque.TRIALS} physical trials, then {torque.EVALUATIONS} evaluations for {methods}; shares of episodes are means over runs"
+        )
+
+    def jobs(self, runs: int, methods: Sequence[str] | None, smoke: bool) -> list[Job]:
+        return [Job(self.name, "arm-torque", ALL_METHODS, seed, smoke) for seed in range(runs)]
+
+    def perform(self, job: Job) -> Outcome:
+        rows = torque.run(job.seed, job.smoke)
+        return Outcome({name: [row[name] for row in rows] for name in ("method", "evaluations", "mean_cost", *_SHARES)})
+
+    def table(self, results: Results) -> pd.DataFrame:
+        from aloq.report.quartiles import in_order
+
+        theirs = paper("paper_torque").rename(columns=lambda name: name if name == "method" else f"paper_{name}")
+        return in_order(summary(results.runs).merge(theirs, how="left", on="method"))
+
+    def figures(self, results: Results) -> dict[str, Figure]:
+        return {}
+
+
+def summary(runs: pd.DataFrame) -> pd.DataFrame:
+    """Quartiles over seeds of the mean cost, and mean shares of episodes by cost, for each method."""
+    import pandas as pd
+
+    from aloq.report.quartiles import QUARTILES
+
+    groups = runs.groupby("method")
+    columns = {"runs": groups["seed"].nunique()}
+    columns |= {f"mean_cost_{name}": groups["mean_cost"].quantile(share) for name, share in QUARTILES.items()}
+    return pd.DataFrame(columns | {name: groups[name].mean() for name in _SHARES}).reset_index()
+
+
+TARGET = Torque()

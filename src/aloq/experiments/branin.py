@@ -1,0 +1,7 @@
+"""Branin: the paper's quartiles, learning curves and run times (supplement, "Further experiments")."""
+
+from __future__ import annotations
+
+from aloq.experiments.comparison import TEST_FUNCTION, Comparison, believers
+
+TARGET = Comparison("branin", "Branin: smooth, no rare events", (believers("branin", 150),), TEST_FUNCTION)

@@ -1,0 +1,116 @@
+"""Targets that compare methods on a task: learning curves, run times, and quartiles of where the runs ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from aloq.experiments.follow import TRPO, PaperSettings, configured, follow, follow_trpo
+from aloq.experiments.target import Job, Outcome, Results, paper
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+BELIEVERS = ("aloq-paper", "naive", "wsn", "rq-aloq", "us-aloq", "unwarped-aloq", "one-step-aloq", "aloq")
+LEARNERS = ("reinforce", TRPO)
+SMOKE_METHODS = ("aloq-paper", "rq-aloq")  # share their compiled programs
+
+_DENSE = 1000  # evaluations up to which every checkpoint is recorded, and after which every tenth is
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Runs of several methods on a task. `every` so many evaluations the recommendation is recorded."""
+
+    task: str
+    methods: tuple[str, ...]
+    evaluations: int
+    every: int = 1
+    initial: int | None = None  # of the first design; the method's own if None
+
+    @property
+    def checkpoints(self) -> frozenset[int]:
+        """After which evaluations the recommendation is recorded: the last one always."""
+        end = self.evaluations + 1
+        dense, sparse = range(self.every, min(end, _DENSE + 1), self.every), range(_DENSE, end, 10 * self.every)
+        return frozenset({*dense, *sparse, self.evaluations})
+
+    def small(self) -> Batch:
+        """The same with so little work that nothing is shown but that it works."""
+        return replace(self, evaluations=20) if self.every > 1 else replace(self, evaluations=6, every=3, initial=4)
+
+
+Draw = Callable[[Results], "Figure | None"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Methods side by side. The first batch decides how far the curves of all are drawn and tabled."""
+
+    name: str
+    title: str
+    full: tuple[Batch, ...]
+    paper: PaperSettings = field(default_factory=PaperSettings)
+    extra: Mapping[str, Draw] = field(default_factory=dict)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(method for batch in self.full for method in batch.methods))
+
+    def batches(self, smoke: bool) -> tuple[Batch, ...]:
+        return tuple(batch.small() for batch in self.full) if smoke else self.full
+
+    def settings(self, smoke: bool) -> dict[str, Any]:
+        return {"batches": [asdict(batch) for batch in self.batches(smoke)], "paper": asdict(self.paper)}
+
+    def budget(self) -> str:
+        found = [f"{batch.evaluations:,} evaluations of `{batch.task}` for {', '.join(batch.methods)}" for batch in self.full]
+        return "; ".join(found)
+
+    def jobs(self, runs: int, methods: Sequence[str] | None, smoke: bool) -> list[Job]:
+        chosen = methods if methods is not None else SMOKE_METHODS + LEARNERS if smoke else self.methods
+        pairs = [(batch.task, method) for batch in self.full for method in batch.methods if method in chosen]
+        return [Job(self.name, task, method, seed, smoke) for seed in range(runs) for task, method in pairs]
+
+    def perform(self, job: Job) -> Outcome:
+        from aloq import tasks
+
+        batch = next(batch for batch in self.batches(job.smoke) if batch.task == job.task and job.method in batch.methods)
+        task = tasks.load(job.task)
+        if job.method == TRPO:
+            return follow_trpo(task, job.seed, batch.evaluations, batch.checkpoints)
+        method = configured(job.method, self.paper, batch.initial)
+        return follow(task, method, job.seed, batch.evaluations, batch.checkpoints)
+
+    def table(self, results: Results) -> pd.DataFrame:
+        from aloq.report.quartiles import table
+
+        return table(results.runs, paper("paper"), also_at=[self.batches(results.smoke)[0].evaluations])
+
+    def figures(self, results: Results) -> dict[str, Figure]:
+        from aloq import tasks
+        from aloq.report.learning import draw_learning, draw_seconds
+        from aloq.report.quartiles import curves
+
+        first, seen = self.batches(results.smoke)[0], curves(results.runs)
+        figures = {
+            "learning": draw_learning(seen, tasks.load(first.task), first.evaluations),
+            "seconds": draw_seconds(seen, first.task, first.evaluations),
+        }
+        extra = {name: draw(results) for name, draw in self.extra.items()}
+        return figures | {name: figure for name, figure in extra.items() if figure is not None}
+
+
+def believers(task: str, evaluations: int) -> Batch:
+    """The methods that hold a belief, recorded after every evaluation."""
+    return Batch(task, BELIEVERS, evaluations)
+
+
+def learners(task: str) -> Batch:
+    """The policy gradient methods, as far as the paper ran them: in batches of 5, up to 10,000 simulator calls."""
+    return Batch(task, LEARNERS, 10_000, every=5)
+
+
+TEST_FUNCTION = PaperSettings(kappa=3.0, shape=(2.0, 0.5))  # the paper's, for its test functions

@@ -1,0 +1,31 @@
+"""F-SRE1 and F-SRE2: the paper's quartiles, learning curves, run times and contours (supplement, "Further experiments")."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from aloq.experiments.comparison import TEST_FUNCTION, Comparison, believers
+from aloq.experiments.target import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def draw_policies(task: str, results: Results) -> Figure:
+    """The function, and where a typical run of each method ended."""
+    from aloq import tasks
+    from aloq.report.contours import contours, draw_contours
+    from aloq.report.typical import typical
+
+    loaded = tasks.load(task)
+    learned = {method: policy["pi"] for method, policy in typical(results.policies, loaded).items()}
+    return draw_contours(contours(loaded, learned), loaded)
+
+
+def _target(name: str, title: str) -> Comparison:
+    return Comparison(name, title, (believers(name, 200),), TEST_FUNCTION, extra={"contours": partial(draw_policies, name)})
+
+
+FSRE1 = _target("fsre1", "F-SRE1: the best policy shows only in a rare band")
+FSRE2 = _target("fsre2", "F-SRE2: a rare band turns the ranking of policies round")

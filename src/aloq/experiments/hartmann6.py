@@ -1,0 +1,7 @@
+"""Hartmann 6: the paper's quartiles, learning curves and run times (supplement, "Further experiments")."""
+
+from __future__ import annotations
+
+from aloq.experiments.comparison import TEST_FUNCTION, Comparison, believers
+
+TARGET = Comparison("hartmann6", "Hartmann 6: smooth, no rare events", (believers("hartmann6", 150),), TEST_FUNCTION)

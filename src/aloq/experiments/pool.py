@@ -1,0 +1,106 @@
+"""Runs in processes of their own, one thread each.
+
+Workers are spawned, because a fork of a process in which JAX runs threads can hang. The time of a step is only comparable, and many
+workers only share a machine, if each keeps to one core: the libraries read that from variables when they load.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import wait as wait_for
+from typing import Any
+
+from aloq.experiments.target import ExperimentError, Job
+
+_ONE_THREAD = {
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What became of a job: the line to keep, or the traceback of what went wrong."""
+
+    job: Job
+    record: dict[str, Any] | None
+    error: str = ""
+
+
+def perform(job: Job) -> Finished:
+    """Run a job here. A fault of one run must not end the others, so it is reported, not raised."""
+    from aloq.experiments import registry, store
+
+    start = time.perf_counter()
+    try:
+        outcome = registry.target(job.target).perform(job)
+        return Finished(job, store.record(job, outcome, time.perf_counter() - start))
+    except Exception:
+        return Finished(job, None, traceback.format_exc())
+
+
+Perform = Callable[[Job], Finished]
+
+
+def run(jobs: Sequence[Job], workers: int, perform: Perform = perform) -> Iterator[Finished]:
+    """Jobs as they finish. However the caller leaves this loop, the workers are ended."""
+    before = set(multiprocessing.active_children())
+    with _one_thread_each():
+        executor = ProcessPoolExecutor(min(workers, len(jobs)), multiprocessing.get_context("spawn"), initializer=_settle)
+        under_way = {executor.submit(perform, job) for job in jobs}  # starts the workers
+    try:
+        while under_way:
+            done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
+    except BrokenProcessPool:
+        raise ExperimentError(
+            "A worker was ended from outside (often for want of memory). Finished runs are kept: give the command again, "
+            "with fewer --workers if need be."
+        ) from None
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)
+        if under_way:
+            for process in set(multiprocessing.active_children()) - before:
+                process.terminate()
+
+
+def _settle() -> None:
+    """In a worker: leave Ctrl-C to the parent, and do not outlive it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
+
+
+def _follow(sentinel: int) -> None:
+    wait_for([sentinel])
+    os._exit(1)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Variables for the processes started meanwhile."""
+    before = {name: os.environ.get(name) for name in _ONE_THREAD}
+    os.environ.update(_ONE_THREAD)
+    os.environ["XLA_FLAGS"] = " ".join(filter(None, [before["XLA_FLAGS"], _ONE_THREAD["XLA_FLAGS"]]))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

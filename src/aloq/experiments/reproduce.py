@@ -1,0 +1,176 @@
+"""Run what a target declares, keep every finished run, and write tables and figures.
+
+Into each target's folder go
+
+    runs.jsonl                finished runs, as they end (see `aloq.experiments.store`)
+    runs.csv, policies.csv    the same as tables: every recorded step; the policy each run ended with
+    table.csv, table.md       quartiles beside the paper's
+    NAME.png                  figures
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aloq.experiments import pool, registry, store
+from aloq.experiments.extras import missing
+from aloq.experiments.target import ExperimentError, Job, Results, Target, check_methods
+from aloq.problem.errors import MissingExtraError, ProblemError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Say = Callable[[str], None]
+Run = Callable[[Sequence[Job], int], Iterable[pool.Finished]]
+FLOATS = "%.6g"  # digits that are written: more than the runs differ by, and small enough to keep
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What was asked for. `methods` is None for all of a target's."""
+
+    target: str
+    runs: int = 20
+    workers: int = 2
+    out: Path = Path("out/reproduction")
+    methods: tuple[str, ...] | None = None
+    smoke: bool = False
+    fresh: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value in (("runs", self.runs), ("workers", self.workers)):
+            if value < 1:
+                raise ProblemError(f"`{name}` must be at least 1, but it is {value}.")
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """Those asked for. Of `all`, those with a method that was asked for."""
+        chosen = registry.targets(self.target)
+        if self.methods is None:
+            return chosen
+        check_methods(self.methods, tuple(dict.fromkeys(method for target in chosen for method in target.methods)))
+        return tuple(target for target in chosen if set(self.methods) & set(target.methods))
+
+    def folder(self, target: Target) -> Path:
+        return self.out / target.name
+
+
+def jobs(plan: Plan, say: Say) -> list[Job]:
+    """All runs, in an order in which every method gets on evenly and workers seldom compile the same thing at once."""
+    found = [(index, job) for index, target in enumerate(plan.targets) for job in target.jobs(plan.runs, plan.methods, plan.smoke)]
+    absent = {job.method: command for _, job in found if (command := missing(job.method))}
+    for method, command in absent.items():
+        if plan.methods and method in plan.methods:
+            raise MissingExtraError(f"The method {method!r} needs what is not installed. To get it: {command}")
+        say(f"{method} is left out, because what it needs is not installed. To get it: {command}")
+    order = list(dict.fromkeys(job.method for _, job in found))
+    found.sort(key=lambda item: (item[1].seed, order.index(item[1].method), item[0]))
+    return [job for _, job in found if job.method not in absent]
+
+
+def reproduce(plan: Plan, say: Say, run: Run = pool.run) -> None:
+    """Run what is not there yet, then write tables and figures of all that is."""
+    from aloq.report.canvas import blank
+
+    targets, wanted = plan.targets, jobs(plan, say)
+    blank(1, 1)  # refuses now, not after hours, if figures cannot be drawn
+    with ExitStack() as stack:
+        stores = {}
+        for target in targets:
+            stores[target.name] = store.Store(plan.folder(target), target, plan.smoke, plan.fresh)
+            stack.callback(stores[target.name].close)
+        left = [job for job in wanted if job.key not in stores[job.target].done]
+        if len(left) < len(wanted):
+            say(f"{len(wanted) - len(left)} of {len(wanted)} runs are there already.")
+        failed = _keep(run(left, plan.workers) if left else (), len(left), stores, say)
+    for target in targets:
+        if stores[target.name].records:
+            write(target, plan.folder(target))
+            say(f"{target.name}: tables and figures are in {plan.folder(target)}")
+    if failed:
+        count, first = f"{len(failed)} of {len(wanted)} runs failed; the others are kept", failed[0]
+        raise ExperimentError(f"{count}. The first, {_line(first)}, ended with:\n{first.error}")
+
+
+def rewrite(plan: Plan, say: Say) -> None:
+    """Tables and figures of the runs that are there, whichever version ran them."""
+    targets = [target for target in plan.targets if (plan.folder(target) / store.FILE).exists()]
+    if not targets:
+        raise ExperimentError(f"There are no results of {plan.target} in {plan.out}. Run the experiment first, without --report.")
+    for target in targets:
+        write(target, plan.folder(target))
+        say(f"{target.name}: tables and figures are in {plan.folder(target)}")
+
+
+def _keep(finished: Iterable[pool.Finished], total: int, stores: dict[str, store.Store], say: Say) -> list[pool.Finished]:
+    """Keep what jobs give as they finish; gives those that failed."""
+    failed = []
+    with _bar(total, say) as advance:
+        for one in finished:
+            if one.record is None:
+                failed.append(one)
+            else:
+                stores[one.job.target].add(one.record)
+            advance(one)
+    return failed
+
+
+@contextmanager
+def _bar(total: int, say: Say) -> Iterator[Callable[[pool.Finished], None]]:
+    """A progress bar on a terminal, a line a run elsewhere."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal or not total:
+        count = iter(range(1, total + 1))
+        yield lambda finished: say(f"[{next(count)}/{total}] {_line(finished)}")
+        return
+    columns = (
+        MofNCompleteColumn(),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("eta"),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console, speed_estimate_period=1e6) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda finished: progress.update(task, advance=1, description=_line(finished))
+
+
+def _line(finished: pool.Finished) -> str:
+    task, method, seed = finished.job.key
+    took = "failed" if finished.record is None else f"{finished.record['seconds']:.0f} s"
+    return f"{task} {method} seed {seed}: {took}"
+
+
+def load(target: Target, folder: Path) -> Results:
+    """The finished runs of a target."""
+    return store.results(*store.read(folder))
+
+
+def write(target: Target, folder: Path) -> None:
+    """Tables and figures of the finished runs in a target's folder."""
+    from aloq.report.quartiles import markdown
+
+    results = load(target, folder)
+    save(results.runs, folder / "runs.csv")
+    if len(results.policies):
+        save(results.policies, folder / "policies.csv")
+    table = target.table(results)
+    if table is not None:
+        save(table, folder / "table.csv")
+        (folder / "table.md").write_text(markdown(table), encoding="utf-8")
+    for name, figure in target.figures(results).items():
+        figure.savefig(folder / f"{name}.png")
+
+
+def save(frame: pd.DataFrame, path: Path) -> None:
+    """A table as CSV, compressed where the name says so; the same table always gives the same bytes."""
+    packed: dict[str, object] | None = {"method": "gzip", "mtime": 0} if path.suffix == ".gz" else None
+    frame.to_csv(path, index=False, float_format=FLOATS, compression=packed, lineterminator="\n")

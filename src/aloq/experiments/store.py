@@ -1,0 +1,170 @@
+"""Finished runs on the disk: one file a target, a line a run, only ever appended to.
+
+header  {"format": "aloq-runs", "aloq": "0.1.0", "smoke": false, "settings": {...}}
+run     {"task": ..., "method": ..., "seed": 0, "seconds": 98.2, "machine": {...}, "policy": {...}, "columns": {"evaluations": [...], ...}}
+
+A process that dies while it writes leaves a torn last line; that run is run again. Results of another version, or of other settings, do not
+mix with new ones.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import aloq
+from aloq.experiments.target import ExperimentError, Job, Outcome, Results, Target
+from aloq.study.lock import LockedFile
+from aloq.study.record import Record, dump, load
+
+FILE = "runs.jsonl"
+
+
+def machine() -> dict[str, Any]:
+    """What a run's times depend on."""
+    return {
+        "platform": platform.platform(),
+        "processor": _processor(),
+        "cpus": os.cpu_count(),
+        "python": platform.python_version(),
+        "jax": metadata.version("jax"),
+    }
+
+
+def _processor() -> str:
+    """The name of the processor; `platform` does not know it on Linux."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
+
+
+def record(job: Job, outcome: Outcome, seconds: float) -> Record:
+    """The line of a finished run."""
+    identity = {"task": job.task, "method": job.method, "seed": job.seed}
+    columns = {name: list(values) for name, values in outcome.columns.items()}
+    policy = None if outcome.policy is None else dict(outcome.policy)
+    return identity | {"seconds": round(seconds, 3), "machine": machine(), "policy": policy, "columns": columns}
+
+
+class Store:
+    """The runs of one target in a folder, open for writing. Nobody else can open it before `close`."""
+
+    def __init__(self, folder: Path, target: Target, smoke: bool, fresh: bool = False) -> None:
+        _make(folder)
+        self._file = LockedFile(folder / FILE)
+        try:
+            data = b"" if fresh else self._file.read()
+            header, self.records, self._size = parse(data, folder / FILE)
+            given = _header(target, smoke)
+            if header is None:
+                self._append(given, at=0)
+            else:
+                _compare(header, given, folder)
+        except BaseException:
+            self._file.close()
+            raise
+
+    @property
+    def done(self) -> set[tuple[str, str, int]]:
+        """Keys of the finished runs."""
+        return {_key(run) for run in self.records}
+
+    def add(self, run: Record) -> None:
+        """Keep a finished run; it is on the disk when this returns."""
+        self._append(run, at=self._size)
+        self.records.append(run)
+
+    def _append(self, line: Mapping[str, Any], at: int) -> None:
+        data = dump(line)
+        self._file.write(data, at)
+        self._size = at + len(data)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def read(folder: Path) -> tuple[Record, list[Record]]:
+    """Header and runs as they are in a folder now."""
+    path = folder / FILE
+    if not path.exists():
+        raise ExperimentError(f"There are no results in {folder}. Run the experiment first.")
+    header, runs, _ = parse(path.read_bytes(), path)
+    if header is None or not runs:
+        raise ExperimentError(f"There are no finished runs in {folder}. Run the experiment first.")
+    return header, runs
+
+
+def parse(data: bytes, path: Path) -> tuple[Record | None, list[Record], int]:
+    """Header, runs, and the number of bytes they take; a torn last line is left out."""
+    *lines, _ = data.split(b"\n")
+    try:
+        records = [load(line) for line in lines]
+        header = records[0] if records else None
+    except ValueError as error:
+        raise ExperimentError(f"{path} is damaged ({error}). Restore a copy, or start anew with --fresh.") from None
+    if header is not None and header.get("format") != "aloq-runs":
+        raise ExperimentError(f"{path} must hold results of `aloq reproduce`, but does not. Choose another folder.")
+    return header, records[1:], sum(len(line) + 1 for line in lines)
+
+
+def results(header: Record, runs: list[Record]) -> Results:
+    """The runs as tables, ordered by task, method and seed."""
+    import pandas as pd
+
+    runs = sorted(runs, key=_key)
+    ends = [
+        dict(zip(("task", "method", "seed"), _key(run), strict=True))
+        | {name: run["columns"][name][-1] for name in ("evaluations", "true")}
+        | {f"policy.{name}": value for name, value in run["policy"].items()}
+        for run in runs
+        if run["policy"] is not None
+    ]
+    return Results(pd.DataFrame(_steps(runs)), pd.DataFrame(ends), bool(header["smoke"]))
+
+
+def _steps(runs: list[Record]) -> dict[str, list[Any]]:
+    """The columns of all runs, one below the other. Not every run has every value (TRPO believes nothing); those are NaN."""
+    names = dict.fromkeys(["task", "method", "seed", *(name for run in runs for name in run["columns"])])
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    for run in runs:
+        length = max(map(len, run["columns"].values()))
+        identity = {"task": run["task"], "method": run["method"], "seed": run["seed"]}
+        found = {name: [value] * length for name, value in identity.items()} | run["columns"]
+        for name, column in columns.items():
+            column.extend(math.nan if value is None else value for value in found.get(name, [None] * length))
+    return columns
+
+
+def _header(target: Target, smoke: bool) -> Record:
+    settings = json.loads(json.dumps(target.settings(smoke)))  # tuples as they come back
+    return {"format": "aloq-runs", "aloq": aloq.__version__, "smoke": smoke, "settings": settings}
+
+
+def _compare(stored: Record, given: Record, folder: Path) -> None:
+    way_out = "Choose another --out, or start anew with --fresh, which deletes them."
+    if stored["aloq"] != given["aloq"]:
+        raise ExperimentError(f"{folder} holds results of aloq {stored['aloq']}, but this is aloq {given['aloq']}. {way_out}")
+    if stored["smoke"] != given["smoke"]:
+        kinds = {True: "the small setting (--smoke)", False: "the full setting"}
+        raise ExperimentError(f"{folder} holds results of {kinds[stored['smoke']]}, but {kinds[given['smoke']]} was asked for. {way_out}")
+    if stored["settings"] != given["settings"]:
+        raise ExperimentError(f"{folder} holds results of other settings than this aloq {given['aloq']} declares. {way_out}")
+
+
+def _key(run: Record) -> tuple[str, str, int]:
+    return (run["task"], run["method"], run["seed"])
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ExperimentError(f"The folder {folder} cannot be made: {error.strerror}. Name another one with --out.") from None

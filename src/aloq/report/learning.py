@@ -1,0 +1,87 @@
+"""Learning curves and run times over evaluations, from the quartiles of many runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from aloq.report.canvas import BLACK, blank, caption
+from aloq.report.styles import ABLATIONS, BASELINES, OURS, ordered, style
+from aloq.tasks import Task
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def of(curves: pd.DataFrame, task: str, methods: Sequence[str], upto: int | None = None) -> dict[str, pd.DataFrame]:
+    """The curve of each method on a task, as far as there is one, up to a number of evaluations."""
+    rows = curves[(curves["task"] == task) & curves["method"].isin(list(methods))]
+    rows = rows if upto is None else rows[rows["evaluations"] <= upto]
+    return {method: rows[rows["method"] == method].sort_values("evaluations") for method in ordered(set(rows["method"]))}
+
+
+def draw_learning(curves: pd.DataFrame, task: Task, upto: int) -> Figure:
+    """Baselines on the left, ablations on the right, our own methods in both."""
+    figure = blank(11, 4.6)
+    left, right = figure.subplots(1, 2, sharex=True, sharey=True)
+    for axes, title, others in ((left, "Baselines", BASELINES), (right, "Ablations", ABLATIONS)):
+        chosen = of(curves, task.name, (*OURS, *others), upto)
+        for method, curve in chosen.items():
+            draw_curve(axes, curve, method, style(method).label)
+        _finish(axes, task, f"{title}: {task.name}", chosen)
+    return figure
+
+
+def draw_panels(curves: pd.DataFrame, tasks: Sequence[tuple[Task, str]], methods: Sequence[str], upto: int) -> Figure:
+    """The same methods on several tasks, a panel a task, under a title of its own."""
+    figure = blank(11, 4.6)
+    for axes, (task, title) in zip(figure.subplots(1, len(tasks), sharex=True, squeeze=False)[0], tasks, strict=True):
+        chosen = of(curves, task.name, methods, upto)
+        for method, curve in chosen.items():
+            draw_curve(axes, curve, method, style(method).label)
+        _finish(axes, task, title, chosen)
+    return figure
+
+
+def draw_seconds(curves: pd.DataFrame, task: str, upto: int) -> Figure:
+    """Median time a method takes to choose the next simulation, on a logarithmic scale."""
+    figure = blank(7.5, 4.6)
+    axes = figure.subplots()
+    for method, curve in of(curves, task, (*OURS, *BASELINES, *ABLATIONS), upto).items():
+        look = style(method)
+        seconds = curve["seconds"].rolling(9, center=True, min_periods=1).median()  # some steps do extra work
+        axes.plot(curve["evaluations"], seconds, color=look.colour, linestyle=look.dash, label=look.label)
+    _make_logarithmic(axes)
+    axes.set(xlabel="evaluations", ylabel="time of one step (s)")
+    caption(axes, f"Run time: {task}", columns=4)
+    return figure
+
+
+def draw_curve(axes: Axes, curve: pd.DataFrame, method: str, label: str) -> None:
+    """Median as a line, the quartiles as a band."""
+    look = style(method)
+    axes.plot(curve["evaluations"], curve["median"], color=look.colour, linestyle=look.dash, linewidth=2, label=label)
+    axes.fill_between(curve["evaluations"], curve["q1"], curve["q3"], color=look.colour, alpha=0.13, linewidth=0)
+
+
+def _finish(axes: Axes, task: Task, title: str, chosen: dict[str, pd.DataFrame]) -> None:
+    lowest = min((curve["q1"].min() for curve in chosen.values()), default=0.0)
+    highest = max((curve["q3"].max() for curve in chosen.values()), default=0.0)
+    logarithmic = highest > 10 * lowest > 0
+    if logarithmic:
+        _make_logarithmic(axes)
+    if task.best > 0 or not logarithmic:
+        axes.axhline(task.best, color=BLACK, linestyle=":", linewidth=1.5, label="best possible")
+    axes.tick_params(labelleft=True)
+    axes.set(xlabel="evaluations", ylabel=f"expected {task.returns}: median, quartiles")
+    caption(axes, title, columns=4, size="small")
+
+
+def _make_logarithmic(axes: Axes) -> None:
+    """Label 1, 2, 5, 10, ... in plain figures."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")

@@ -1,0 +1,57 @@
+"""Many runs in few numbers: quartiles over seeds, beside the paper's.
+
+runs    one row a recorded step: task, method, seed, evaluations, true, believed, std, seconds
+paper   one row a task and method: task, method, q1, median, q3
+
+`true` is the true expected return of the policy recommended after that many evaluations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pandas as pd
+
+from aloq.report.styles import ordered, style
+
+QUARTILES = {"q1": 0.25, "median": 0.5, "q3": 0.75}
+_GROUP = ["task", "method", "evaluations"]
+
+
+def curves(runs: pd.DataFrame) -> pd.DataFrame:
+    """Quartiles of `true` and the median `seconds` a step, over seeds, for every task, method and number of evaluations."""
+    groups = runs.groupby(_GROUP, sort=True)
+    columns = {"runs": groups["seed"].nunique()}
+    columns |= {name: groups["true"].quantile(share) for name, share in QUARTILES.items()}
+    return pd.DataFrame(columns | {"seconds": groups["seconds"].median()}).reset_index()
+
+
+def table(runs: pd.DataFrame, paper: pd.DataFrame, also_at: Collection[int] = ()) -> pd.DataFrame:
+    """Quartiles at the end of the runs (and after `also_at` evaluations), and the paper's where it has them: paper_q1, ..."""
+    seen = curves(runs)
+    last = seen["evaluations"] == seen.groupby(["task", "method"])["evaluations"].transform("max")
+    chosen = seen[last | seen["evaluations"].isin(list(also_at))].drop(columns="seconds")
+    theirs = paper[["task", "method", *QUARTILES]].rename(columns={name: f"paper_{name}" for name in QUARTILES})
+    return in_order(chosen.merge(theirs, how="left", on=["task", "method"]))
+
+
+def in_order(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows by task, method (in the order of all tables) and evaluations, as far as the frame has them."""
+    place = {name: index for index, name in enumerate(ordered(set(frame["method"])))}
+    columns = [name for name in _GROUP if name in frame]
+    return frame.sort_values(columns, key=lambda column: column.map(place) if column.name == "method" else column, ignore_index=True)
+
+
+def markdown(frame: pd.DataFrame) -> str:
+    """A Markdown table: methods by their names for readers, numbers to four digits, a dash where there is none."""
+    rows = [list(frame.columns), ["---"] * len(frame.columns)]
+    rows += [[_cell(name, value) for name, value in row.items()] for row in frame.to_dict("records")]
+    return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows) + "\n"
+
+
+def _cell(column: object, value: object) -> str:
+    if isinstance(value, str):
+        return style(value).label if column == "method" else value
+    if pd.isna(value):
+        return "–"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

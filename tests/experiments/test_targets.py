@@ -1,0 +1,125 @@
+"""What the targets declare, and what a run records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import experiments_toys as toys
+import numpy as np
+import pandas as pd
+import pytest
+
+from aloq import tasks
+from aloq.acquisition.policy import UCB
+from aloq.experiments import arm_torque, registry, store
+from aloq.experiments.comparison import BELIEVERS, TEST_FUNCTION, Batch, Comparison
+from aloq.experiments.follow import PaperSettings, configured, follow
+from aloq.experiments.reproduce import Plan, reproduce
+from aloq.experiments.target import Job, Outcome, Results, paper
+from aloq.methods.aloq import ALOQ
+from aloq.report.styles import STYLES
+from aloq.study.study import Study
+
+COMPARISONS = [target for target in map(registry.target, registry.names()) if isinstance(target, Comparison)]
+
+
+@pytest.mark.parametrize("target", COMPARISONS, ids=lambda target: target.name)
+def test_a_comparison_covers_the_papers_table(target: Comparison) -> None:
+    theirs = paper("paper")
+    listed = set(theirs.loc[theirs["task"] == target.name, "method"])
+    assert len(listed) in (6, 8)
+    assert listed <= set(target.methods)
+    assert set(BELIEVERS) <= set(target.methods)
+    assert set(target.methods) <= set(STYLES)
+    for batch in (*target.full, *target.batches(smoke=True)):
+        assert max(batch.checkpoints) == batch.evaluations
+
+
+def test_the_papers_numbers_are_quartiles() -> None:
+    theirs = paper("paper")
+    assert len(theirs) == 40
+    assert (theirs["q1"] <= theirs["median"]).all()
+    assert (theirs["median"] <= theirs["q3"]).all()
+    assert not theirs.duplicated(["task", "method"]).any()
+
+
+def test_long_runs_are_recorded_closely_at_first() -> None:
+    found = sorted(Batch("branin", ("reinforce",), 10_000, every=5).checkpoints)
+    assert found[:200] == list(range(5, 1001, 5))
+    assert found[200:] == list(range(1050, 10_001, 50))
+    assert sorted(Batch("branin", ("aloq",), 7).checkpoints) == list(range(1, 8))
+
+
+def test_every_method_of_a_seed_starts_from_the_same_design() -> None:
+    task, first = tasks.load("branin"), []
+    for name in ("aloq-paper", "aloq", "unwarped-aloq", "rq-aloq"):
+        trials = Study(task.problem, configured(name, TEST_FUNCTION), seed=3).ask(5)
+        first.append([(trial.policy, trial.environment) for trial in trials])
+    assert all(design == first[0] for design in first)
+
+
+def test_the_papers_settings_reach_its_methods_and_not_ours() -> None:
+    settings = PaperSettings(kappa=3.0, shape=(2.0, 0.5))
+    assert configured("aloq-paper", settings) == ALOQ.paper(kappa=3.0, shape=(2.0, 0.5))
+    assert configured("aloq", settings) == ALOQ()
+    unwarped: Any = configured("unwarped-aloq", settings)
+    assert unwarped.model.warp == "none"
+    assert unwarped.policy_rule == UCB(3.0)
+    assert configured("aloq-paper", settings, initial=4) == replace(ALOQ.paper(3.0, (2.0, 0.5)), initial=4)
+
+
+def test_records_are_what_a_plain_study_recommends() -> None:
+    """Recording after the next question must change nothing."""
+    task, method = tasks.load("fsre2"), replace(ALOQ.paper(), initial=4)
+    seen = follow(task, method, 1, 6, {5, 6})
+    assert seen.columns["evaluations"] == [5, 6]
+    for row, count in enumerate((5, 6)):
+        study = Study(task.problem, method, seed=1)
+        study.optimize(task.simulate, count, progress=False)
+        best = study.best()
+        assert seen.columns["believed"][row] == best.mean
+        assert seen.columns["std"][row] == best.std
+        assert seen.columns["true"][row] == task.expected([best.policy])[0]
+    assert seen.policy == best.policy
+    assert all(seconds > 0 for seconds in seen.columns["seconds"])
+
+
+def test_results_have_nan_where_a_method_believes_nothing() -> None:
+    jobs = [Job("branin", "branin", method, 0) for method in ("trpo", "aloq")]
+    plain = toys.outcome(jobs[0])
+    assert plain.policy is not None
+    without = Outcome(dict(plain.columns) | {"believed": [None] * 3}, plain.policy)
+    found = store.results({"smoke": False}, [store.record(jobs[0], without, 1.0), store.record(jobs[1], plain, 1.0)])
+    assert found.runs["believed"].dtype == float
+    np.testing.assert_array_equal(found.runs["believed"].isna(), found.runs["method"] == "trpo")
+    assert list(found.policies["method"]) == ["aloq", "trpo"]
+    assert found.policies["policy.x1"].tolist() == [plain.policy["x1"]] * 2
+    assert found.policies["true"].tolist() == [plain.columns["true"][-1]] * 2
+
+
+def test_the_torque_table_sums_up_seeds() -> None:
+    generator = np.random.default_rng(0)
+    shares = {"share_0_20": 0.5, "share_20_70": 0.3}
+    rows = [
+        {"method": method, "seed": seed, "mean_cost": generator.random(), "share_70": generator.random()} | shares
+        for method in ("map", "rq-aloq")
+        for seed in range(7)
+    ]
+    found = arm_torque.TARGET.table(Results(pd.DataFrame(rows), pd.DataFrame()))
+    assert list(found["method"]) == ["rq-aloq", "map"]
+    of_map = [row for row in rows if row["method"] == "map"]
+    assert found.loc[1, "mean_cost_q3"] == pytest.approx(np.quantile([row["mean_cost"] for row in of_map], 0.75))
+    assert found.loc[1, "share_70"] == pytest.approx(np.mean([row["share_70"] for row in of_map]))
+    assert found.loc[1, "paper_mean_cost"] == 28.76
+
+
+def test_a_smoke_run_writes_everything(tmp_path: Path) -> None:
+    """The real thing, in a worker of its own."""
+    reproduce(Plan("fsre2", runs=1, workers=1, out=tmp_path, methods=("aloq-paper",), smoke=True), lambda line: None)
+    tables = {"runs.jsonl", "runs.csv", "policies.csv", "table.csv", "table.md"}
+    assert {path.name for path in (tmp_path / "fsre2").iterdir()} == tables | {"learning.png", "seconds.png", "contours.png"}
+    runs = pd.read_csv(tmp_path / "fsre2" / "runs.csv")
+    assert runs["evaluations"].tolist() == [3, 6]
+    assert runs["true"].between(-10, 2.4107).all()

@@ -6,7 +6,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+
+from aloq import tasks
 
 ROOT = Path(__file__).parents[1]
 
@@ -25,7 +28,8 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def run(code: str) -> dict[str, Any]:
     namespace: dict[str, Any] = {}
     exec(compile(code, "<documentation>", "exec"), namespace)
-    namespace["study"].close()
+    if "study" in namespace:
+        namespace["study"].close()
     return namespace
 
 
@@ -43,3 +47,22 @@ def test_the_tutorial_slows_down_for_the_rare_load() -> None:
     truth = sum(p * names["simulate"](policy, {"payload": load}) for load, p in ((0.0, 0.90), (2.0, 0.09), (9.0, 0.01)))
     assert truth == pytest.approx(6.57, abs=0.5)
     assert names["best"].mean == pytest.approx(truth, abs=1.0)
+
+
+def test_the_table_of_tasks_is_true() -> None:
+    text = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| `")]
+    assert [row[0].strip("`") for row in rows] == list(tasks.names())
+    for row in rows:
+        task = tasks.load(row[0].strip("`"))
+        encoding = task.problem.encoding
+        values = f"{np.prod([len(factor.weights) for factor in encoding.factors])} values" if encoding.factors[0].finite else "continuous"
+        assert row[2:5] == [str(encoding.policy_dim), f"{encoding.environment_dim}, {values}", task.problem.direction[:3]]
+        assert float(row[5]) == pytest.approx(task.best, abs=0.5 * 10 ** -len(row[5].partition(".")[2]))  # rounded as printed
+
+
+def test_the_examples_with_tasks_run() -> None:
+    names = run(examples(ROOT / "docs" / "tasks.md", until="## No such heading"))
+    assert names["costs"].shape == (101,)
+    assert names["terminated"]
+    assert names["info"]["return"] == -names["reward"]

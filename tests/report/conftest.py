@@ -56,7 +56,7 @@ def finished(name: str, evaluations: int, seed: int = 0) -> FinishedStudy:
     return FinishedStudy(task, pd.DataFrame(rows))
 
 
-@pytest.fixture(params=["fsre2", "branin", "arm-collision"])
+@pytest.fixture(params=["fsre2", "branin", "arm-collision", "arm-breakage"])
 def study(request: pytest.FixtureRequest) -> FinishedStudy:
     return finished(request.param, evaluations=30)
 

@@ -14,10 +14,10 @@ from aloq.problem.distributions import Samples
 from aloq.problem.problem import Problem
 from aloq.problem.variables import Choice
 from aloq.report.progress import progress, simulated_policies
-from aloq.report.scene import collision_scene
+from aloq.report.scene import breakage_scene, collision_scene
 from aloq.report.spending import marginal, spending
 from aloq.study.study import Study
-from aloq.tasks import arm
+from aloq.tasks.arm import collision
 
 
 def test_progress_has_a_row_for_each_told_trial(study: Any) -> None:
@@ -56,7 +56,7 @@ def test_spending_counts_simulations(study: Any) -> None:
 
 def test_spending_keeps_the_values_of_a_small_support(arm_study: Any) -> None:
     spent = spending(arm_study, "wall")
-    walls, weights = arm.collision_walls()
+    walls, weights = collision.walls()
     assert spent.numeric
     np.testing.assert_allclose(spent.values, walls, rtol=1e-12)
     np.testing.assert_allclose(spent.probability, weights, rtol=1e-12)
@@ -96,4 +96,14 @@ def test_the_scene_shows_how_far_the_wall_may_reach() -> None:
     assert scene.blocked[0] == pytest.approx(1.0)  # every wall reaches the strip left of the first
     assert scene.blocked[-1] == pytest.approx(0.06)  # only the last reaches the strip left of itself
     reach = scene.target[0]
-    assert scene.blocked[np.searchsorted(scene.walls, reach)] == pytest.approx(arm.COLLISION_MASS)
+    assert scene.blocked[np.searchsorted(scene.walls, reach)] == pytest.approx(collision.MASS)
+
+
+def test_the_scene_shows_which_first_links_may_break() -> None:
+    """The first link at the ends of the range, [.3, .7] of half a circle, lies at the ends of what is shaded."""
+    for setting, end in ((0.3, 0), (0.7, 1)):
+        scene = breakage_scene({"joint1": setting, "joint2": 0.2, "joint3": 0.6})
+        link = scene.recommended[1] - scene.recommended[0]
+        assert np.degrees(np.arctan2(link[1], link[0])) == pytest.approx(scene.fragile[end], abs=1e-9)
+        assert np.hypot(*link) == pytest.approx(scene.length, rel=1e-12)
+    np.testing.assert_allclose(scene.heedless[-1], scene.target)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,14 @@ def test_the_figure_shows_belief_and_truth(study: Any) -> None:
     lines = {line.get_label(): line for axes in draw(study, study.task).axes for line in axes.get_lines()}
     np.testing.assert_allclose(lines["policy simulated"].get_ydata(), seen.mean)
     np.testing.assert_allclose(lines["best so far, in truth"].get_ydata(), seen.truth[seen.leader])
+
+
+def test_a_best_that_is_not_known_is_not_drawn(study: Any) -> None:
+    lines = {
+        best: {line.get_label() for axes in draw(study, replace(study.task, best=best)).axes for line in axes.get_lines()}
+        for best in (study.task.best, math.nan)
+    }
+    assert lines[study.task.best] - lines[math.nan] == {"best possible"}
 
 
 def test_a_figure_is_written(arm_study: Any, tmp_path: Path) -> None:

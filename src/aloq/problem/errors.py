@@ -22,6 +22,10 @@ class JournalError(StudyError):
     """A journal cannot be read, or does not belong to this study."""
 
 
+class MissingExtraError(AloqError, ImportError):
+    """A part of aloq needs a package that is not installed."""
+
+
 def nearest(name: object, known: Iterable[str]) -> str:
     """The sentence " Did you mean 'x'?" for the known name closest to `name`, or "" if none is close."""
     folded = {candidate.casefold(): candidate for candidate in known}

@@ -8,7 +8,7 @@ import numpy as np
 
 from aloq.report.canvas import BLACK, BLUE, GREEN, GREY, ORANGE, VERMILION, blank, caption
 from aloq.report.progress import Progress, progress
-from aloq.report.scene import CollisionScene, collision_scene
+from aloq.report.scene import BreakageScene, CollisionScene, Scene, breakage_scene, collision_scene
 from aloq.report.spending import Spending, spending
 from aloq.study.study import Study
 from aloq.tasks import Task
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 def draw(study: Study, task: Task) -> Figure:
     """The figure for a task: its own where it has one, else progress beside spending."""
-    return draw_collision(study, task) if task.name == "arm-collision" else draw_study(study, task)
+    own = {"arm-collision": draw_collision, "arm-breakage": draw_breakage}
+    return own.get(task.name, draw_study)(study, task)
 
 
 def draw_study(study: Study, task: Task) -> Figure:
@@ -39,27 +40,55 @@ def draw_collision(study: Study, task: Task) -> Figure:
     figure = blank(11, 6)
     grid = figure.add_gridspec(2, 2, height_ratios=[4, 1])
     scene = figure.add_subplot(grid[0, 0])
-    draw_scene(scene, collision_scene(study.best().policy))
+    draw_walls(scene, collision_scene(study.best().policy))
     draw_spending(figure.add_subplot(grid[1, 0], sharex=scene), spending(study, "wall"), "position of the wall, x (m)")
     draw_progress(figure.add_subplot(grid[:, 1]), progress(study, task), task)
     return figure
 
 
-def draw_scene(axes: Axes, scene: CollisionScene) -> None:
+def draw_breakage(study: Study, task: Task) -> Figure:
+    """The arm's posture above how strong the joint was simulated to be; progress on the right."""
+    figure = blank(11, 6)
+    grid = figure.add_gridspec(2, 2, height_ratios=[4, 1])
+    draw_fragile(figure.add_subplot(grid[0, 0]), breakage_scene(study.best().policy))
+    draw_spending(figure.add_subplot(grid[1, 0]), spending(study, "strength"), "strength of the first joint")
+    draw_progress(figure.add_subplot(grid[:, 1]), progress(study, task), task)
+    return figure
+
+
+def draw_walls(axes: Axes, scene: CollisionScene) -> None:
     """Both postures, the target, and the wall in shades of how likely it reaches that far."""
     left = scene.walls[0] - 0.06
     for start, end, blocked in zip([left, *scene.walls[:-1]], scene.walls, scene.blocked, strict=True):
         axes.axvspan(start, end, color=GREY, alpha=0.6 * blocked, linewidth=0)
-    look: dict[str, Any] = {"linewidth": 3, "marker": "o", "markersize": 7}
-    axes.plot(*scene.heedless.T, color=VERMILION, linestyle="--", label="ignores the wall", **look)
-    axes.plot(*scene.recommended.T, color=BLUE, label="recommended", **look)
-    axes.plot(*scene.recommended[0], color=BLACK, marker="s", markersize=10, linestyle="none", label="base")
-    axes.plot(*scene.target, color=BLACK, marker="*", markersize=15, linestyle="none", label="target")
+    draw_postures(axes, scene, ignores="the wall")
     axes.text(0.02, 0.97, "darker: the wall more likely\nreaches this far", transform=axes.transAxes, va="top", fontsize="small")
     width, height = np.ptp(np.concatenate([[[left, 0.0]], scene.recommended, scene.heedless]), axis=0)
     axes.set(xlim=(left, left + max(1.2 * width, 1.8 * height)), xlabel="x (m)", ylabel="y (m)")
     axes.set_aspect("equal", adjustable="datalim")  # y follows x in a panel that is at most 1.6 times as wide as high
     caption(axes, "Posture of the arm", columns=4)
+
+
+def draw_fragile(axes: Axes, scene: BreakageScene) -> None:
+    """Both postures, the target, and the directions of the first link in which its joint may break."""
+    from matplotlib.patches import Wedge
+
+    axes.add_patch(Wedge(tuple(scene.recommended[0]), scene.length, *scene.fragile, color=GREY, alpha=0.4, linewidth=0))
+    draw_postures(axes, scene, ignores="the risk")
+    axes.text(0.02, 0.97, "shaded: the first link\nmay break here", transform=axes.transAxes, va="top", fontsize="small")
+    axes.set(xlabel="x (m)", ylabel="y (m)")
+    axes.margins(0.15)
+    axes.set_aspect("equal", adjustable="datalim")
+    caption(axes, "Posture of the arm", columns=4)
+
+
+def draw_postures(axes: Axes, scene: Scene, ignores: str) -> None:
+    """The recommended posture, the one that ignores the rare event, the base and the target."""
+    look: dict[str, Any] = {"linewidth": 3, "marker": "o", "markersize": 7}
+    axes.plot(*scene.heedless.T, color=VERMILION, linestyle="--", label=f"ignores {ignores}", **look)
+    axes.plot(*scene.recommended.T, color=BLUE, label="recommended", **look)
+    axes.plot(*scene.recommended[0], color=BLACK, marker="s", markersize=10, linestyle="none", label="base")
+    axes.plot(*scene.target, color=BLACK, marker="*", markersize=15, linestyle="none", label="target")
 
 
 def draw_spending(axes: Axes, spent: Spending, label: str) -> None:
@@ -79,9 +108,11 @@ def draw_progress(axes: Axes, seen: Progress, task: Task) -> None:
     axes.step(trials, seen.mean[seen.leader], where="post", color=BLUE, linewidth=2, label="best so far, as believed")
     axes.fill_between(trials, seen.low, seen.high, step="post", color=BLUE, alpha=0.2, linewidth=0, label="its 90 % interval")
     axes.step(trials, seen.truth[seen.leader], where="post", color=GREEN, linestyle="--", linewidth=2, label="best so far, in truth")
-    axes.axhline(task.best, color=BLACK, linestyle=":", linewidth=1.5, label="best possible")
+    best = [] if np.isnan(task.best) else [task.best]
+    for value in best:
+        axes.axhline(value, color=BLACK, linestyle=":", linewidth=1.5, label="best possible")
     axes.plot(trials, seen.mean, color=GREY, marker="o", markersize=4, linestyle="none", alpha=0.5, zorder=1, label="policy simulated")
-    lowest, highest = min(task.best, *seen.mean, *seen.truth), max(*seen.mean, *seen.truth)
+    lowest, highest = min(*best, *seen.mean, *seen.truth), max(*seen.mean, *seen.truth)
     if highest > 10 * lowest > 0:
         axes.set_yscale("log")
         axes.set_ylim(lowest / 2, highest * 1.5)

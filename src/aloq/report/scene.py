@@ -1,4 +1,4 @@
-"""The arm beside the wall: postures, target, and how far the wall may reach."""
+"""The arm at its task: postures, target, and where the rare event threatens. Lengths in metres."""
 
 from __future__ import annotations
 
@@ -8,24 +8,46 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from aloq.tasks import arm
+from aloq.tasks.arm import breakage, collision
+from aloq.tasks.arm.geometry import LINK, joints
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class CollisionScene:
-    """What the collision task looks like for one policy. Lengths in metres."""
+class Scene:
+    """The arm as a policy sets it, beside the posture that ignores the rare event."""
 
     recommended: Array  # (4, 2) base, inner joints, tip
-    heedless: Array  # (4, 2) the posture that touches the target and ignores the wall
+    heedless: Array  # (4, 2) the posture that touches the target and ignores the rare event
     target: Array  # (2,)
+
+
+@dataclass(frozen=True, eq=False)
+class CollisionScene(Scene):
+    """The arm beside the wall."""
+
     walls: Array  # (20,) where the wall can end, ascending
     blocked: Array  # (20,) probability that the wall reaches the strip just left of each
 
 
+@dataclass(frozen=True, eq=False)
+class BreakageScene(Scene):
+    """The arm whose first joint may break."""
+
+    fragile: tuple[float, float]  # from which angle of the first link to which, in degrees from the x-axis
+    length: float  # of the first link
+
+
 def collision_scene(policy: Mapping[str, float]) -> CollisionScene:
     """The scene with the arm as `policy` sets it."""
-    walls, weights = arm.collision_walls()
-    heedless = arm.joints(*arm.COLLISION_TARGET)
-    return CollisionScene(arm.joints(**policy), heedless, heedless[-1], walls, weights[::-1].cumsum()[::-1])
+    walls, weights = collision.walls()
+    heedless = joints(*collision.TARGET)
+    return CollisionScene(joints(**policy), heedless, heedless[-1], walls, weights[::-1].cumsum()[::-1])
+
+
+def breakage_scene(policy: Mapping[str, float]) -> BreakageScene:
+    """The scene with the arm as `policy` sets it."""
+    heedless = joints(*breakage.TARGET)
+    start, end = breakage.FRAGILE  # a setting of 1 turns the first link by half a circle
+    return BreakageScene(joints(**policy), heedless, heedless[-1], (180 * start, 180 * end), LINK)

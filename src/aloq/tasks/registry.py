@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from aloq.problem.errors import ProblemError, nearest
-from aloq.tasks import arm, test_functions
+from aloq.tasks import test_functions
+from aloq.tasks.arm import breakage, collision, torque
 from aloq.tasks.task import Task
 
 _TASKS: dict[str, Callable[[], Task]] = {
@@ -13,7 +14,12 @@ _TASKS: dict[str, Callable[[], Task]] = {
     "fsre1-printed": test_functions.fsre1_printed,
     "fsre2": test_functions.fsre2,
     "branin": test_functions.branin,
-    "arm-collision": arm.arm_collision,
+    "hartmann6": test_functions.hartmann6,
+    "arm-collision": collision.arm_collision,
+    "arm-collision-no-wall": collision.arm_collision_no_wall,
+    "arm-breakage": breakage.arm_breakage,
+    "arm-breakage-no-break": breakage.arm_breakage_no_break,
+    "arm-torque": torque.arm_torque,
 }
 
 

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aloq.problem.errors import ProblemError
+from aloq.problem.laws import FiniteLaw
 from aloq.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -20,8 +22,10 @@ Array = NDArray[np.float64]
 class Task:
     """A benchmark whose true expected return is known.
 
-    `formula` takes every variable as a keyword and broadcasts like a NumPy function. `simulate` and `expected` both come from it, so they
-    cannot disagree. `best` is the expected return of the optimal policy. A task can be pickled, so that it runs in other processes.
+    `formula` takes every variable as a keyword and broadcasts like a NumPy function. Where the environment takes listed values, `simulate`
+    and `expected` both come from it, so they cannot disagree. An environment with a density has no such sum (the nodes that a study
+    integrates over miss a rare event's probability), so the task gives `expectation`: fbar itself, of the policy's variables as keywords.
+    `best` is the expected return of the optimal policy, nan where nobody knows it. A task can be pickled, to run in other processes.
     """
 
     name: str
@@ -29,6 +33,7 @@ class Task:
     problem: Problem
     formula: Callable[..., Array]
     best: float
+    expectation: Callable[..., Array] | None = None
 
     @property
     def returns(self) -> str:
@@ -40,24 +45,29 @@ class Task:
         return float(self.formula(**policy, **environment))
 
     def expected(self, policies: Sequence[Mapping[str, Any]]) -> Array:
-        """The true expected return of each policy, fbar(pi) = sum_j p_j f(pi, theta_j): (m,)."""
+        """The true expected return of each policy, fbar(pi) = E f(pi, theta): (m,)."""
         for policy in policies:
             self.problem.encoding.encode_policy(policy)  # refuses wrong names and values out of bounds
+        columns = {name: np.array([policy[name] for policy in policies]) for name in self.problem.policy_names}
+        return self._sum(columns) if self.expectation is None else self.expectation(**columns)
+
+    def _sum(self, policies: Mapping[str, Array]) -> Array:
+        """sum_j p_j f(pi, theta_j) for each policy: (m,)."""
         environments, weights = self.support
-        columns = {name: np.array([policy[name] for policy in policies])[:, None] for name in self.problem.policy_names}
+        columns = {name: values[:, None] for name, values in policies.items()}
         columns |= {name: np.array([environment[name] for environment in environments]) for name in self.problem.environment_names}
-        values: Array = self.formula(**columns) @ weights
-        return values
+        returns = self.formula(**columns)
+        return np.asarray(np.broadcast_to(returns, (len(returns), len(weights))) @ weights)  # a formula may leave the environment out
 
     @cached_property
     def support(self) -> tuple[list[dict[str, Any]], Array]:
         """Every environment that can occur, and its probability."""
-        encoding = self.problem.encoding
+        laws = [law for law in self.problem.encoding.laws if isinstance(law, FiniteLaw)]
+        if len(laws) < len(self.problem.encoding.laws):
+            raise ProblemError(f"{self.name!r} must have listed environments, but one has a density. Give the task its `expectation`.")
         environments, weights = [], []
-        for nodes in product(*(range(len(factor.weights)) for factor in encoding.factors)):
-            point = np.empty(encoding.environment_dim)
-            for factor, node in zip(encoding.factors, nodes, strict=True):
-                point[list(factor.columns)] = factor.nodes[node]
-            environments.append(encoding.decode_environment(point))
-            weights.append(np.prod([factor.weights[node] for factor, node in zip(encoding.factors, nodes, strict=True)]))
+        for rows in product(*(range(len(law.mass)) for law in laws)):
+            values = [law.rows.row(row) for law, row in zip(laws, rows, strict=True)]
+            environments.append({name: value for part in values for name, value in part.items()})
+            weights.append(np.prod([law.mass[row] for law, row in zip(laws, rows, strict=True)]))
         return environments, np.array(weights)

@@ -1,0 +1,85 @@
+"""Tasks as Gymnasium environments, for reinforcement learning as a baseline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aloq.problem.errors import MissingExtraError, ProblemError, nearest
+from aloq.problem.problem import Problem
+from aloq.problem.variables import Archive, Real
+from aloq.tasks import Task
+
+try:
+    import gymnasium
+    from gymnasium.spaces import Box
+    from gymnasium.utils import seeding
+except ImportError:
+    raise MissingExtraError("This needs Gymnasium, which is not installed. To get it: pip install 'aloq[gym]'") from None
+
+Array = NDArray[np.float64]
+
+OPTIONS = ("environment",)
+
+
+class TaskEnv(gymnasium.Env[Array, Array]):
+    """A task in episodes of one step: the action is the policy, the reward its return where larger is better.
+
+    An action holds the policy's variables in the unit cube, stretched to [-1, 1]; beyond that range it is clipped. There is nothing to
+    observe: the observation is always 0. `reset` draws the environment from its law, so that rewards average to the expected return, or
+    takes it from `options={"environment": {...}}`. Episodes follow from `seed`, and from `reset(seed=...)` anew.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  # as Gymnasium declares it
+
+    def __init__(self, task: Task, seed: int | None = None) -> None:
+        _check_real(task.problem)
+        self.task = task
+        self.action_space = Box(-1.0, 1.0, (task.problem.encoding.policy_dim,), np.float64)
+        self.observation_space = Box(0.0, 1.0, (1,), np.float64)
+        self._np_random, self._np_random_seed = seeding.np_random(seed)
+        self._environment: dict[str, Any] | None = None  # None between episodes
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        """Begin an episode; `info` says in which environment."""
+        super().reset(seed=seed)
+        self._environment = self._draw() if not options else _chosen(self.task.problem, options)
+        return _nothing(), {"environment": dict(self._environment)}
+
+    def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+        """Simulate the policy, which ends the episode; `info` holds `policy`, `environment` and `return`."""
+        if self._environment is None:
+            raise gymnasium.error.ResetNeeded("An episode has one step, and this one is over or never began. Call `reset` first.")
+        problem, environment = self.task.problem, self._environment
+        policy = problem.encoding.decode_policy((np.asarray(action, dtype=np.float64) + 1) / 2)
+        value = self.task.simulate(policy, environment)
+        self._environment = None
+        return _nothing(), problem.sign * value, True, False, {"policy": policy, "environment": environment, "return": value}
+
+    def _draw(self) -> dict[str, Any]:
+        encoding = self.task.problem.encoding
+        return encoding.decode_environment(encoding.draw_environments(self.np_random.random((1, len(encoding.factors))))[0])
+
+
+def _nothing() -> Array:
+    return np.zeros(1)
+
+
+def _chosen(problem: Problem, options: dict[str, Any]) -> dict[str, Any]:
+    """The environment that the options of `reset` name."""
+    for name in options:
+        if name not in OPTIONS:
+            raise ProblemError(f"the options of `reset` must be among {list(OPTIONS)}, but got {name!r}.{nearest(name, OPTIONS)}")
+    environment = options["environment"]
+    problem.encoding.encode_environment(environment)  # refuses wrong names and values out of range
+    return dict(environment)
+
+
+def _check_real(problem: Problem) -> None:
+    if isinstance(problem.policy, Archive):
+        raise ProblemError("an action must be made of real numbers, but the policy is an Archive. Describe it by Real variables.")
+    for name, variable in problem.policy.items():
+        if not isinstance(variable, Real):
+            raise ProblemError(f"an action must be made of real numbers, but {name!r} is {type(variable).__name__}. Use Real, and round.")

@@ -1,0 +1,58 @@
+"""The arm whose first joint may break."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aloq.problem.problem import Problem
+from aloq.tasks.arm.geometry import Setting, distance_cost, joints
+from aloq.tasks.task import Array, Task
+
+TARGET: Setting = (0.4, 0.2, 0.6)  # the joint setting whose tip is the target, from the paper
+FRAGILE = (0.3, 0.7)  # settings of the first joint that may break it, from the paper
+WEAK = 0.05  # the probability that they do, from the paper
+PENALTY = 2000.0
+
+
+def arm_breakage() -> Task:
+    """Reach for a target with a first joint that may break; cost = 100 distance + 2000 [breakage].
+
+    The target, the settings in [.3, .7] that may break the joint and their 5 % are the paper's; the geometry and the costs are stand-ins
+    (see `geometry`). The environment is the strength of the joint, uniform in [0, 1]: below .05 it breaks. A penalty of 2000 makes
+    ignoring the event cost 100 in expectation, where the paper's methods that never see it end. The best cost is 0: the arm has a joint
+    more than it needs, so other postures touch the target with the first joint outside that range.
+    """
+    name, what = "arm-breakage", "reach for a target with a first joint that breaks in 5 % of cases"
+    return Task(name, what, _problem(), _cost, best=0.0, expectation=_expected_cost)
+
+
+def arm_breakage_no_break() -> Task:
+    """`arm-breakage` without the rare event: the same problem, but a weak joint costs nothing. The paper's "No Break"."""
+    return Task("arm-breakage-no-break", "arm-breakage, but nothing breaks", _problem(), _distance, best=0.0, expectation=_distance)
+
+
+def _problem() -> Problem:
+    from scipy import stats
+
+    return Problem(
+        policy={"joint1": (0.0, 1.0), "joint2": (0.0, 1.0), "joint3": (0.0, 1.0)},
+        environment={"strength": stats.uniform(0.0, 1.0)},
+        direction="minimize",
+    )
+
+
+def _cost(joint1: Array, joint2: Array, joint3: Array, strength: Array) -> Array:
+    return _distance(joint1, joint2, joint3) + PENALTY * (_fragile(joint1) & (np.asarray(strength) < WEAK))
+
+
+def _expected_cost(joint1: Array, joint2: Array, joint3: Array) -> Array:
+    return _distance(joint1, joint2, joint3) + PENALTY * WEAK * _fragile(joint1)
+
+
+def _distance(joint1: Array, joint2: Array, joint3: Array, strength: Array | None = None) -> Array:
+    return distance_cost(joints(joint1, joint2, joint3), TARGET)
+
+
+def _fragile(joint1: Array) -> NDArray[np.bool_]:
+    return np.asarray((np.asarray(joint1) >= FRAGILE[0]) & (np.asarray(joint1) <= FRAGILE[1]))

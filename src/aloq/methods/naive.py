@@ -29,8 +29,8 @@ class Naive:
     """Upper confidence bounds on the policy alone, in environments drawn at random.
 
     `search` chooses the policies; it starts with the same pairs as ALOQ. The paper does not say whether its naive method warps the inputs:
-    here it does, so that it differs from one-step ALOQ in the treatment of the environment alone. What it believes holds for the p(theta) it
-    drew from, and for no other.
+    here it does, so that it differs from one-step ALOQ in the treatment of the environment alone. What it believes holds for the
+    p(theta) it drew from, and for no other.
     """
 
     search: ALOQ = field(default_factory=lambda: _blind(ALOQ.paper()))

@@ -70,7 +70,7 @@ class Reinforce:
     def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
         """The Gaussian's mean, with the average return of the last batches and its standard error.
 
-        The average is over draws around the mean and over the environments that happened to come up: rare events that did not are not in it.
+        The average is over draws around the mean and over the environments that came up: rare events that did not are not in it.
         """
         now = self._learnt(encoding, history, state)
         recent = history.values[-self.memory * self.batch :]

@@ -51,9 +51,9 @@ def _model(task: Task, seed: int) -> Any:
         raise MissingExtraError("This needs sb3-contrib, which is not installed. To get it: pip install 'aloq[rl]'") from None
     from aloq.integrations.gymnasium import TaskEnv
 
-    shape = {"net_arch": [], "log_std_init": math.log(2 * WIDTH)}
+    shape: dict[str, Any] = {"net_arch": [], "log_std_init": math.log(2 * WIDTH)}
     env = TaskEnv(task, seed)
-    steps = {"n_steps": BATCH, "batch_size": BATCH, "n_critic_updates": 1, "target_kl": TRUST}
+    steps: dict[str, Any] = {"n_steps": BATCH, "batch_size": BATCH, "n_critic_updates": 1, "target_kl": TRUST}
     return TRPO("MlpPolicy", env, **steps, policy_kwargs=shape, seed=seed, device="cpu")
 
 

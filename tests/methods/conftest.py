@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for methods_play
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "gp")]  # for methods_play and gp_dense
 
-from aloq.gp.numerics import CACHE_VARIABLE
+from aloq.gp.numerics import CACHE_VARIABLE  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)

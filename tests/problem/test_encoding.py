@@ -253,3 +253,31 @@ def test_it_travels_to_other_processes(encoding: Encoding) -> None:
     u = uniforms(5, encoding)
     assert np.array_equal(copy.draw_environments(u), encoding.draw_environments(u))
     assert [f.finite for f in copy.factors] == [f.finite for f in encoding.factors]
+
+
+def test_levels_are_equidistant_with_the_probability_of_their_cells() -> None:
+    """Under beta(2, 5): the middles of 100 cells, with the law's own mass in each; a listed part stays as it is."""
+    law = stats.beta(2, 5)
+    encoding = Problem({"p": (0.0, 1.0)}, {"theta": law, "load": Discrete([1.0, 2.0], p=[0.9, 0.1])}).encoding
+    found = encoding.on_levels(100)
+    theta, load = found.factors
+    np.testing.assert_allclose(theta.nodes[:, 0], (np.arange(100) + 0.5) / 100, rtol=1e-12)
+    np.testing.assert_allclose(theta.weights, law.cdf(theta.nodes[:, 0] + 0.005) - law.cdf(theta.nodes[:, 0] - 0.005), atol=1e-12)
+    assert load.nodes is encoding.factors[1].nodes
+    np.testing.assert_array_equal(found.snap_environments([[0.123, 1.0]]), encoding.snap_environments([[0.123, 1.0]]))
+
+
+def test_levels_without_mass_are_left_out() -> None:
+    """A law on [0, 1] and [3, 4] alone."""
+    law = stats.rv_histogram(([1.0, 0.0, 1.0], [0.0, 1.0, 3.0, 4.0]), density=False)()
+    (factor,) = Problem({"p": (0.0, 1.0)}, {"theta": law}).encoding.on_levels(8).factors
+    np.testing.assert_allclose(4 * factor.nodes[:, 0], [0.25, 0.75, 3.25, 3.75])
+    np.testing.assert_allclose(factor.weights, 0.25)
+
+
+def test_without_environment_only_the_policy_is_left() -> None:
+    encoding = Problem({"p": (0.0, 1.0), "mode": Choice(["a", "b"])}, {"theta": stats.norm()}).encoding
+    alone = encoding.without_environment()
+    assert (alone.policy_dim, alone.environment_dim, alone.warped, alone.factors) == (2, 0, (True, False), ())
+    assert alone.draw_environments(np.empty((3, 0))).shape == (3, 0)
+    assert alone.decode_policy([0.25, 1.0]) == {"p": 0.25, "mode": "b"}

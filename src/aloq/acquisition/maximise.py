@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -44,12 +44,13 @@ class MultiStart:
     turns: int = 40
 
     def maximise(self, rule: PolicyRule, belief: Belief, encoding: Encoding, known: Points, incumbent: Points, seed: list[int]) -> Points:
+        reference = rule.reference(belief, known, incumbent, seed)
         if encoding.candidates is not None:
-            return exhaustive(rule, belief, encoding.candidates, incumbent)
+            return exhaustive(rule, belief, encoding.candidates, reference)
         starts = encoding.snap_policies(_starts(self.starts, known, incumbent, np.random.default_rng(seed)))
         movable = np.asarray(encoding.warped[: encoding.policy_dim])
-        climbed = np.asarray(_climb(rule, self.climbs, self.turns, belief, starts, incumbent, movable))
-        return exhaustive(rule, belief, encoding.snap_policies(climbed), incumbent)
+        climbed = np.asarray(_climb(rule, self.climbs, self.turns, belief, starts, reference, movable))
+        return exhaustive(rule, belief, encoding.snap_policies(climbed), reference)
 
 
 @register
@@ -60,23 +61,24 @@ class Direct:
     evaluations: int = 500  # for each policy dimension
 
     def maximise(self, rule: PolicyRule, belief: Belief, encoding: Encoding, known: Points, incumbent: Points, seed: list[int]) -> Points:
+        reference = rule.reference(belief, known, incumbent, seed)
         if encoding.candidates is not None:
-            return exhaustive(rule, belief, encoding.candidates, incumbent)
+            return exhaustive(rule, belief, encoding.candidates, reference)
         from scipy.optimize import direct
 
         def cost(pi: Points) -> float:
-            return -float(_scores(rule, belief, encoding.snap_policies(pi[None]), incumbent)[0])
+            return -float(_scores(rule, belief, encoding.snap_policies(pi[None]), reference)[0])
 
         d = encoding.policy_dim
         found = direct(cost, [(0.0, 1.0)] * d, maxfun=self.evaluations * d, locally_biased=True)
         return encoding.snap_policies(found.x[None])[0]
 
 
-def exhaustive(rule: PolicyRule, belief: Belief, candidates: Points, incumbent: Points) -> Points:
+def exhaustive(rule: PolicyRule, belief: Belief, candidates: Points, reference: Any) -> Points:
     """The best of a finite set of policies, (m, d), scored in blocks."""
     block = 1024
     scores = [
-        np.asarray(_scores(rule, belief, pad(part, padded_size(len(part))), incumbent))[: len(part)]
+        np.asarray(_scores(rule, belief, pad(part, padded_size(len(part))), reference))[: len(part)]
         for part in (candidates[i : i + block] for i in range(0, len(candidates), block))
     ]
     return candidates[int(np.argmax(np.concatenate(scores)))]
@@ -93,23 +95,23 @@ def _starts(count: int, known: Points, incumbent: Points, rng: np.random.Generat
 
 
 @partial(jax.jit, static_argnames=("rule",))
-def _scores(rule: PolicyRule, belief: Belief, pi: Array, incumbent: Array) -> Array:
-    return rule.score(belief, pi, incumbent)
+def _scores(rule: PolicyRule, belief: Belief, pi: Array, reference: Any) -> Array:
+    return rule.score(belief, pi, reference)
 
 
 @partial(jax.jit, static_argnames=("rule", "climbs", "turns"))
-def _climb(rule: PolicyRule, climbs: int, turns: int, belief: Belief, starts: Array, incumbent: Array, movable: Array) -> Array:
+def _climb(rule: PolicyRule, climbs: int, turns: int, belief: Belief, starts: Array, reference: Any, movable: Array) -> Array:
     """Climb from the best starts; the ends, followed by those starts: (2·climbs, d).
 
     The cube is opened by pi = sin²(v), so that the climb has no bounds.
     """
-    scores = rule.score(belief, starts, incumbent)
+    scores = rule.score(belief, starts, reference)
     best = starts[lax.top_k(scores, climbs)[1]]
     spread = jnp.maximum(jnp.std(scores), 1e-12)
 
     def cost(v: Array, start: Array) -> Array:
         pi = jnp.where(movable, jnp.sin(v) ** 2, start)
-        return -rule.score(belief, pi[None], incumbent)[0] / spread
+        return -rule.score(belief, pi[None], reference)[0] / spread
 
     def climb(start: Array) -> Array:
         v = jnp.arcsin(jnp.sqrt(jnp.clip(start, 1e-3, 1 - 1e-3)))  # off the faces, where the slope in v is 0

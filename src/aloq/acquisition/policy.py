@@ -1,28 +1,38 @@
 """Rules for the policy to simulate next: each scores policies by the belief about their fbar.
 
 pi          (m, d)  candidate policies
-incumbent   (d,)    the policy with the highest expected fbar among those simulated so far
+known       (k, d)  the policies simulated so far, each once
+incumbent   (d,)    the one of them with the highest expected fbar
+reference           what the candidates of one step are compared with, made once a step; each rule has its own
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.scipy.stats import norm
+from numpy.typing import NDArray
 
 from aloq.acquisition.average import total
 from aloq.problem.codec import register
 from aloq.problem.errors import ProblemError
 from aloq.quadrature.belief import Belief
 
+Points = NDArray[np.float64]
+
 
 class PolicyRule(Protocol):
     """Scores policies; higher is better. Frozen and hashable: it is part of a compiled program."""
 
-    def score(self, belief: Belief, pi: Array, incumbent: Array) -> Array: ...
+    def reference(self, belief: Belief, known: Points, incumbent: Points, seed: list[int]) -> Any:
+        """What `score` compares candidates with: arrays, as the leaves of any pytree."""
+        ...
+
+    def score(self, belief: Belief, pi: Array, reference: Any) -> Array: ...
 
 
 @register
@@ -36,7 +46,10 @@ class UCB:
         if not (jnp.isfinite(self.kappa) and self.kappa >= 0):
             raise ProblemError(f"`kappa` must be a number of at least 0, but it is {self.kappa!r}.")
 
-    def score(self, belief: Belief, pi: Array, incumbent: Array) -> Array:
+    def reference(self, belief: Belief, known: Points, incumbent: Points, seed: list[int]) -> None:
+        """Nothing: a bound compares with no other policy."""
+
+    def score(self, belief: Belief, pi: Array, reference: Any) -> Array:
         mean, variance = total(*belief.mean_and_variance(pi))
         return mean + self.kappa * jnp.sqrt(variance)
 
@@ -49,10 +62,13 @@ class EI:
     The difference is normal, with variance V fbar(pi) + V fbar(incumbent) - 2 Cov: the closed form that needs no sampling.
     """
 
-    def score(self, belief: Belief, pi: Array, incumbent: Array) -> Array:
+    def reference(self, belief: Belief, known: Points, incumbent: Points, seed: list[int]) -> Points:
+        return incumbent
+
+    def score(self, belief: Belief, pi: Array, reference: Array) -> Array:
         mean, variance = belief.mean_and_variance(pi)
-        best, best_variance = belief.mean_and_variance(incumbent[None])
-        spread = variance + best_variance - 2 * belief.covariance(pi, incumbent[None])[:, :, 0]
+        best, best_variance = belief.mean_and_variance(reference[None])
+        spread = variance + best_variance - 2 * belief.covariance(pi, reference[None])[:, :, 0]
         floor = 1e-14 * belief.posterior.hyper.variance[:, None]
         gain, square = total(mean - best, jnp.maximum(spread, floor))
         return expected_improvement(gain, jnp.sqrt(square))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from aloq.tasks import Task
 
 # Written out, because asking `aloq.methods.registry` loads JAX, and `--help` should not wait for it.
-METHODS = ("aloq", "aloq-paper", "rq-aloq", "us-aloq", "unwarped-aloq", "one-step-aloq")
+METHODS = ("aloq", "aloq-paper", "rq-aloq", "us-aloq", "unwarped-aloq", "one-step-aloq", "naive", "wsn", "reinforce")
 
 
 def run(

@@ -67,7 +67,7 @@ class ALOQ:
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
         """One simulator call of the algorithm box: a policy, then the environment to simulate it in."""
-        if history.asked < self._initial(encoding) or not len(history.told):
+        if self.designing(encoding, history):
             return Suggestion(design_point(encoding, history.asked, seed, self.spread), state or {})
         with computing():
             chains = self._chains(encoding, history, state, seed)
@@ -76,6 +76,10 @@ class ALOQ:
             taken = _taken(pi, history)
             theta = self.environment_rule.choose(belief, encoding, pi, taken, [seed, history.asked, 2])
         return Suggestion(np.concatenate([pi, theta]), _to_state(chains))
+
+    def designing(self, encoding: Encoding, history: History) -> bool:
+        """Whether the next pair is still one of the initial design; while nothing was told, the design goes on."""
+        return history.asked < self._initial(encoding) or not len(history.told)
 
     def _policy(self, encoding: Encoding, history: History, belief: Belief, seed: int) -> Array:
         """The most promising policy and, every other time, the one believed best so far."""

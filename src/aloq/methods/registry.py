@@ -8,6 +8,9 @@ from dataclasses import replace
 from aloq.acquisition.environment import RandomDraw, UncertaintySampling
 from aloq.methods.aloq import ALOQ
 from aloq.methods.interface import Method
+from aloq.methods.naive import Naive
+from aloq.methods.reinforce import Reinforce
+from aloq.methods.wsn import WSN
 from aloq.problem.errors import ProblemError, nearest
 
 
@@ -23,6 +26,9 @@ _METHODS: dict[str, Callable[[], Method]] = {
     "us-aloq": lambda: replace(ALOQ.paper(), environment_rule=UncertaintySampling()),
     "unwarped-aloq": _unwarped,
     "one-step-aloq": lambda: replace(ALOQ.paper(), intensify=None),
+    "naive": Naive,
+    "wsn": WSN,
+    "reinforce": Reinforce,
 }
 
 

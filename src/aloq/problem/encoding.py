@@ -21,7 +21,7 @@ from aloq.problem.axes import Axis
 from aloq.problem.checks import Array, Value
 from aloq.problem.environment import Source, plain_environment, sources
 from aloq.problem.errors import ProblemError
-from aloq.problem.laws import Law, law_on
+from aloq.problem.laws import ContinuousLaw, Law, law_on
 from aloq.problem.spaces import Box, Space, check_names, encode_on
 
 
@@ -100,6 +100,15 @@ class Encoding:
         _check_distinct(names)
         check_names(dict.fromkeys(names), [axis.name for axis in self.axes], "environment")
         laws = tuple(law_on(source, [self._axis[name] for name in source.names]) for source in found)
+        return replace(self, laws=laws, factors=_factors(laws, self.axes))
+
+    def without_environment(self) -> Encoding:
+        """The policies alone, for methods that take whatever varies with the environment as noise."""
+        return replace(self, environment_dim=0, warped=self.warped[: self.policy_dim], factors=(), axes=(), laws=())
+
+    def on_levels(self, count: int) -> Encoding:
+        """Every law with a density replaced by `count` equidistant values of its unit coordinate, for methods that need listed ones."""
+        laws = tuple(law.on_levels(count) if isinstance(law, ContinuousLaw) else law for law in self.laws)
         return replace(self, laws=laws, factors=_factors(laws, self.axes))
 
     @cached_property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -114,6 +114,16 @@ class ContinuousLaw(Law):
 
     def decode(self, t: Array) -> dict[str, Value]:
         return {self.axis.name: self.axis.decode(np.clip(t, self.start, self.end))}
+
+    def on_levels(self, count: int) -> ContinuousLaw:
+        """The law with other nodes: the middles of `count` equal cells of [start, end], each with the probability of its cell."""
+        edges = np.linspace(self.start, self.end, count + 1)
+        mass = np.diff(np.asarray(self.source.law.cdf(self.axis.values(edges)), dtype=np.float64))
+        happens = mass > 0
+        nodes, weights = ((edges[:-1] + edges[1:]) / 2)[happens, None], normalized(mass[happens])
+        for array in (nodes, weights):
+            array.flags.writeable = False
+        return replace(self, nodes=nodes, weights=weights)
 
 
 def law_on(source: Atoms | Continuous, axes: Sequence[Axis]) -> Law:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +29,13 @@ from aloq.quadrature.embedding import Measure, mean_at, mean_of_mean, warped_nod
 
 # Variances are differences of larger numbers; rounding can leave them below zero by about this much of w0.
 FLOOR = 1e-14
+
+
+class Sites(NamedTuple):
+    """Policies as the belief about fbar sees them."""
+
+    u: Array  # (s, m, d) warped
+    t: Array  # (s, m, n) t(pi)
 
 
 @partial(
@@ -65,11 +73,19 @@ class Belief:
 
     def covariance(self, pi: Array, other: Array) -> Array:
         """Cov(fbar(pi), fbar(other)) for pi (m, d), other (k, d): (s, m, k)."""
-        u, v = self._warped_policies(pi), self._warped_policies(other)
+        return self.between(self.sites(pi), self.sites(other))
+
+    def sites(self, pi: Array) -> Sites:
+        """Policies pi, (m, d), made ready for `between`: worth keeping where many others are compared with the same ones."""
+        u = self._warped_policies(pi)
+        return Sites(u, self._whiten(self._z(u)))
+
+    def between(self, some: Sites, others: Sites) -> Array:
+        """Cov(fbar(pi), fbar(other)) for the policies at m and k sites: (s, m, k)."""
         columns = self.structure.policy_columns
-        k_pi = jax.vmap(lambda hyper, u, v: correlations(self.structure, hyper, u, v, columns))(self.posterior.hyper, u, v)
+        k_pi = jax.vmap(lambda hyper, u, v: correlations(self.structure, hyper, u, v, columns))(self.posterior.hyper, some.u, others.u)
         prior = self.posterior.hyper.variance * self.averaged
-        return prior[:, None, None] * k_pi - jnp.einsum("smn,skn->smk", self._whiten(self._z(u)), self._whiten(self._z(v)))
+        return prior[:, None, None] * k_pi - jnp.einsum("smn,skn->smk", some.t, others.t)
 
     def cross(self, pi: Array, x: Array) -> Array:
         """Cov(fbar(pi), f(x)) for policies pi (m, d) and pairs x (q, D): (s, m, q)."""

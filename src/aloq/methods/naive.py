@@ -1,0 +1,65 @@
+"""Bayesian optimisation that disregards the environment: the paper's naive baseline.
+
+The environment is drawn from p(theta), as it would come in the real world, and the belief is about f as a function of the policy alone:
+whatever varies with the environment is noise. So it is ALOQ on a problem without environment. It has no way of telling a rare event from
+an outlier, and rarely meets one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from aloq.acquisition.environment import RandomDraw
+from aloq.methods.aloq import ALOQ
+from aloq.methods.interface import Array, History, Prediction, Recommendation, State, Suggestion
+from aloq.problem.codec import register
+from aloq.problem.encoding import Encoding
+
+
+def _blind(aloq: ALOQ) -> ALOQ:
+    """One call a step, and no say in the environment."""
+    return replace(aloq, environment_rule=RandomDraw(), intensify=None)
+
+
+@register
+@dataclass(frozen=True)
+class Naive:
+    """Upper confidence bounds on the policy alone, in environments drawn at random.
+
+    `search` chooses the policies; it starts with the same pairs as ALOQ. The paper does not say whether its naive method warps the inputs:
+    here it does, so that it differs from one-step ALOQ in the treatment of the environment alone. What it believes holds for the
+    p(theta) it drew from, and for no other.
+    """
+
+    search: ALOQ = field(default_factory=lambda: _blind(ALOQ.paper()))
+
+    @classmethod
+    def paper(cls, kappa: float = 1.5, shape: tuple[float, float] = (0.0, 0.5)) -> Naive:
+        """With the settings of `ALOQ.paper(kappa, shape)`."""
+        return cls(_blind(ALOQ.paper(kappa, shape)))
+
+    def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
+        """The most promising policy, and any environment."""
+        if self.search.designing(encoding, history):
+            return self.search.suggest(encoding, history, state, seed)
+        found = self.search.suggest(*_without_environment(encoding, history), state, seed)
+        rng = np.random.default_rng([seed, history.asked, 2])
+        theta = encoding.draw_environments(rng.uniform(size=(1, len(encoding.factors))))[0]
+        return replace(found, point=np.concatenate([found.point, theta]))
+
+    def predict(self, encoding: Encoding, history: History, state: State | None, seed: int, policies: Array) -> Prediction:
+        """Belief about fbar at policies, (m, d)."""
+        return self.search.predict(*_without_environment(encoding, history), state, seed, policies)
+
+    def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
+        """The policy of highest expected return among those simulated."""
+        return self.search.recommend(*_without_environment(encoding, history), state, seed)
+
+
+def _without_environment(encoding: Encoding, history: History) -> tuple[Encoding, History]:
+    """The problem and its history in the policy's columns alone."""
+    d = encoding.policy_dim
+    columns = {name: getattr(history, name)[:, :d] for name in ("told", "pending", "failed")}
+    return encoding.without_environment(), replace(history, **columns)

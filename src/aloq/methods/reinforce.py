@@ -1,0 +1,108 @@
+"""REINFORCE (Williams, 1992) on one-step episodes: the paper's simple policy gradient baseline.
+
+mu, log s   (d,)     a Gaussian over policies, in the unit cube; draws are brought into bounds where they are simulated
+e           (b, d)   standard normal noise of a batch: policy = mu + s e
+A           (b,)     returns of the batch, less their mean, over their standard deviation
+
+    mu    <- mu + rate · s · mean(A e)
+    log s <- log s + spread_rate · mean(A (e² - 1))
+
+This is the gradient of the expected return with Williams' choice of a step proportional to s², which makes it independent of the scale of
+the policy; dividing by the batch's deviation makes it independent of that of the returns. The environment is drawn from p(theta). A return
+counts with the noise it was drawn with, whenever it comes back; failed simulations count for nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+
+from aloq.methods.interface import Array, History, Recommendation, State, Suggestion
+from aloq.problem.codec import register
+from aloq.problem.encoding import Encoding
+from aloq.problem.errors import ProblemError
+
+# Bounds of s: it must neither vanish nor leave the cube behind.
+NARROW, WIDE = 1e-3, 0.5
+
+
+@register
+@dataclass(frozen=True)
+class Reinforce:
+    """A Gaussian over policies that follows the gradient of the expected return, in batches.
+
+    It starts in the middle of the policy space with standard deviation `width`. `memory` is the number of batches whose returns are the
+    estimate of what the Gaussian earns.
+    """
+
+    batch: int = 5
+    rate: float = 1.0
+    spread_rate: float = 0.1
+    width: float = 0.3
+    memory: int = 10
+
+    def __post_init__(self) -> None:
+        if self.batch < 2:
+            raise ProblemError(f"`batch` must be at least 2, since returns are compared with each other, but it is {self.batch!r}.")
+        if self.memory < 1:
+            raise ProblemError(f"`memory` must be at least 1, but it is {self.memory!r}.")
+        if not (0 < self.rate < np.inf and 0 <= self.spread_rate < np.inf):
+            raise ProblemError(f"Rates must be finite and not negative, but `rate` is {self.rate!r}, `spread_rate` {self.spread_rate!r}.")
+        if not NARROW <= self.width <= WIDE:
+            raise ProblemError(f"`width` must lie in [{NARROW}, {WIDE}], but it is {self.width!r}.")
+
+    def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
+        """A draw from the Gaussian, in an environment drawn at random."""
+        now = self._learnt(encoding, history, state)
+        rng = np.random.default_rng([seed, history.asked])
+        noise = rng.standard_normal(encoding.policy_dim)
+        pi = encoding.snap_policies(np.clip(np.array(now["mean"]) + np.exp(now["log_std"]) * noise, 0, 1)[None])[0]
+        theta = encoding.draw_environments(rng.uniform(size=(1, len(encoding.factors))))[0]
+        out = [*now["out"], {"policy": pi.tolist(), "noise": noise.tolist()}]
+        return Suggestion(np.concatenate([pi, theta]), now | {"out": out})
+
+    def predict(self, encoding: Encoding, history: History, state: State | None, seed: int, policies: Array) -> NoReturn:
+        """Refused: a policy gradient believes nothing about policies it does not follow."""
+        raise ProblemError("Reinforce has no belief about given policies: it only knows what its own earn. Ask for `best()`, or use ALOQ.")
+
+    def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
+        """The Gaussian's mean, with the average return of the last batches and its standard error.
+
+        The average is over draws around the mean and over the environments that came up: rare events that did not are not in it.
+        """
+        now = self._learnt(encoding, history, state)
+        recent = history.values[-self.memory * self.batch :]
+        policy = encoding.snap_policies(np.array(now["mean"])[None])[0]
+        error = float(np.std(recent, ddof=1)) / np.sqrt(len(recent)) if len(recent) > 1 else abs(float(recent[0]))
+        return Recommendation(policy, float(np.mean(recent)), float(error))
+
+    def _learnt(self, encoding: Encoding, history: History, state: State | None) -> State:
+        """The state after the returns that came since; costs as much as there are of those."""
+        now = dict(state) if state else self._start(encoding.policy_dim)
+        d, out, batch = encoding.policy_dim, list(now["out"]), list(now["batch"])
+        for pair, value in zip(history.told[now["told"] :], history.values[now["told"] :], strict=True):
+            batch.append({"noise": out.pop(_nearest(out, pair[:d]))["noise"], "value": float(value)})
+            if len(batch) == self.batch:
+                now, batch = now | self._step(now, batch), []
+        for pair in history.failed[now["failed"] :]:
+            out.pop(_nearest(out, pair[:d]))
+        return now | {"out": out, "batch": batch, "told": len(history.told), "failed": len(history.failed)}
+
+    def _start(self, d: int) -> State:
+        return {"mean": [0.5] * d, "log_std": [float(np.log(self.width))] * d, "out": [], "batch": [], "told": 0, "failed": 0}
+
+    def _step(self, now: State, batch: list[State]) -> State:
+        """Mean and log standard deviation after one step along the gradient."""
+        noise, value = np.array([draw["noise"] for draw in batch]), np.array([draw["value"] for draw in batch])
+        deviation = np.std(value)
+        gain = (value - np.mean(value)) / deviation if deviation > 0 else np.zeros(len(value))
+        mean = np.array(now["mean"]) + self.rate * np.exp(now["log_std"]) * (gain @ noise) / len(gain)
+        log_std = np.array(now["log_std"]) + self.spread_rate * (gain @ (noise**2 - 1)) / len(gain)
+        return {"mean": np.clip(mean, 0, 1).tolist(), "log_std": np.clip(log_std, np.log(NARROW), np.log(WIDE)).tolist()}
+
+
+def _nearest(out: list[State], policy: Array) -> int:
+    """Which of the draws that are out was simulated as `policy`: a study may round its coordinates on the way."""
+    return int(np.argmin([np.max(np.abs(np.array(draw["policy"]) - policy)) for draw in out]))

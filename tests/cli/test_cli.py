@@ -84,6 +84,7 @@ def test_run_in_parallel(tmp_path: Path) -> None:
         (["run", "fsre3"], "'fsre3' was asked for. Did you mean 'fsre"),
         (["run", "fsre1", "--method", "aloqq"], "'aloq"),
         (["run", "fsre1", "--figure", "picture.gfi"], "must end in one of"),
+        (["run", "fsre1", "--method", "reinforce", "--figure", "picture.png"], "holds no belief"),
         (["run", "fsre1", "--journal", "no/such/folder/study.jsonl"], "no/such/folder"),
         (["reproduce", "hartman6"], "'hartman6' was asked for. Did you mean 'hartmann6'?"),
         (["reproduce", "branin", "--methods", "aloq,naiv"], "'naiv' was asked for. Did you mean 'naive'?"),

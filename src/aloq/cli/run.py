@@ -37,7 +37,7 @@ def run(
 
         chosen = tasks.load(task)
         if figure is not None:
-            _check_figure(figure)
+            _check_figure(figure, method)
         with Study(chosen.problem, registry.named(method), journal, seed) as study:
             typer.echo(f"{chosen.name}: {chosen.description}. Method {method}, {evaluations} evaluations, seed {seed}.", err=True)
             _optimize(study, chosen, evaluations, parallel)
@@ -78,10 +78,13 @@ def _print_best(study: Study, task: Task) -> None:
     typer.echo(f"In truth        {task.expected([best.policy])[0]:.5g}   (best possible {task.best:.5g})")
 
 
-def _check_figure(path: Path) -> None:
+def _check_figure(path: Path, method: str) -> None:
     """A figure that cannot be drawn is refused before the work, not after it."""
+    from aloq.problem.errors import ProblemError
     from aloq.report.canvas import check_writable
 
+    if method == "reinforce":
+        raise ProblemError("The figure shows what a method believes, and reinforce holds no belief. Leave out --figure, or use ALOQ.")
     check_writable(path)
 
 

@@ -71,6 +71,7 @@ def _incomplete_beta_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]
     return value, sum((slope * tangent for slope, tangent in zip(slopes, tangents, strict=True)), jnp.zeros_like(value))
 
 
+@partial(jax.jit, static_argnames=("derivatives",))
 def _value_and_slopes(x: Array, a: Array, b: Array, log_beta: Array, *, derivatives: bool) -> tuple[Array, ...]:
     """I_x(a, b) and, if asked for, its partial derivatives in x, a, b and log B. At the ends, where they may be infinite, these are 0."""
     inside = (x > 0) & (x < 1)

@@ -51,7 +51,7 @@ def _section(target: Target, folder: Path, page: Path) -> str:
     lines = [f"## {target.title}", f"`aloq reproduce {target.name}`: {target.budget()}. {_runs(seeds)}. {_stamp(header, runs)}"]
     if header["smoke"]:
         lines.append("**These are results of the small setting. They show that everything works, and nothing else.**")
-    table = target.table(load(target, folder))
+    table = target.table(load(folder))
     if table is not None:
         lines.append(markdown(table))
     lines += [f"![{target.title}: {path.stem}]({path.relative_to(page.parent).as_posix()})" for path in figures]
@@ -60,7 +60,7 @@ def _section(target: Target, folder: Path, page: Path) -> str:
 
 def _export(target: Target, folder: Path, own: Path) -> list[Path]:
     """What is kept with the page: the table, curves, steps (compressed) and figures. Gives the figures."""
-    results = load(target, folder)
+    results = load(folder)
     own.mkdir(parents=True, exist_ok=True)
     save(results.runs, own / "runs.csv.gz")
     if len(results.policies):

@@ -149,8 +149,8 @@ def _line(finished: pool.Finished) -> str:
     return f"{task} {method} seed {seed}: {took}"
 
 
-def load(target: Target, folder: Path) -> Results:
-    """The finished runs of a target."""
+def load(folder: Path) -> Results:
+    """The finished runs in a target's folder."""
     return store.results(*store.read(folder))
 
 
@@ -158,7 +158,7 @@ def write(target: Target, folder: Path) -> None:
     """Tables and figures of the finished runs in a target's folder."""
     from aloq.report.quartiles import markdown
 
-    results = load(target, folder)
+    results = load(folder)
     save(results.runs, folder / "runs.csv")
     if len(results.policies):
         save(results.policies, folder / "policies.csv")

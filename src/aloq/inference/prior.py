@@ -23,6 +23,7 @@ from aloq.problem.atoms import Atoms
 from aloq.problem.axes import Axis
 from aloq.problem.checks import Array, Value
 from aloq.problem.continuous import Continuous
+from aloq.problem.encoding import check_distinct
 from aloq.problem.environment import Source, plain_environment, sources
 from aloq.problem.errors import ProblemError
 from aloq.problem.variables import Choice
@@ -48,9 +49,7 @@ class Prior:
                 "Write Discrete([0, 1], p) and look the label up in the simulator."
             )
         prior = cls(sources(plain))
-        twice = [name for name in prior.names if prior.names.count(name) > 1]
-        if twice:
-            raise ProblemError(f"names must differ, but {twice[0]!r} comes twice in the prior. Rename one of them.")
+        check_distinct(prior.names, "the prior")
         return prior
 
     @cached_property

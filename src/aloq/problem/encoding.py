@@ -97,7 +97,7 @@ class Encoding:
         """The same variables and coordinates under another p(environment), independent or joint."""
         found = sources(plain_environment(environment))
         names = [name for source in found for name in source.names]
-        _check_distinct(names)
+        check_distinct(names, "`environment`")
         check_names(dict.fromkeys(names), [axis.name for axis in self.axes], "environment")
         laws = tuple(law_on(source, [self._axis[name] for name in source.names]) for source in found)
         return replace(self, laws=laws, factors=_factors(laws, self.axes))
@@ -147,10 +147,11 @@ def _factors(laws: Sequence[Law], axes: Sequence[Axis]) -> tuple[Factor, ...]:
     )
 
 
-def _check_distinct(names: Sequence[str]) -> None:
+def check_distinct(names: Sequence[str], where: str) -> None:
+    """Refuse a name that comes twice."""
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise ProblemError(f"names must differ, but {twice[0]!r} comes twice in `environment`. Rename one of them.")
+        raise ProblemError(f"names must differ, but {twice[0]!r} comes twice in {where}. Rename one of them.")
 
 
 def _row(x: ArrayLike, width: int) -> Array:

@@ -28,7 +28,7 @@ from jax import Array, lax, random
 from jax.scipy.linalg import solve_triangular
 
 from aloq.gp.hyper import Structure
-from aloq.gp.likelihood import Data, log_posterior
+from aloq.gp.likelihood import Data, log_posterior, log_prior
 
 NU = 6
 # Turns allowed per move: 30 shrinks leave a bracket of about 1e-9 of the ellipse. Moves from the prior are given up sooner: where the
@@ -58,17 +58,21 @@ class Student(NamedTuple):
         return -0.5 * (NU + zeta.shape[1]) * jnp.log1p(self.distance(zeta) / NU)
 
 
-class _Base(NamedTuple):
-    """The densities that ellipses are drawn from: q in even moves, the prior in odd ones."""
+def _by_q(move: Array) -> Array:
+    """Whether a chain's move, counted from 0, draws its ellipse from q; else from the prior."""
+    return move % 2 == 0
 
+
+class _Base(NamedTuple):
+    """The densities that ellipses are drawn from."""
+
+    structure: Structure
     q: Student
-    mean: Array  # (P,) of the prior
-    sd: Array  # (P,)
 
     def log_density(self, zeta: Array, move: Array) -> Array:
         """At rows of zeta, in the given moves of their chains, up to a constant: (S,)."""
-        prior = -0.5 * jnp.sum(((zeta - self.mean) / self.sd) ** 2, axis=1)
-        return jnp.where(move % 2 == 0, self.q.log_density(zeta), prior)
+        prior = jax.vmap(partial(log_prior, self.structure))(zeta)
+        return jnp.where(_by_q(move), self.q.log_density(zeta), prior)
 
     def ellipse(self, zeta: Array, move: Array, normal: Array, uniform: Array) -> tuple[Array, Array]:
         """Centre and second axis of an ellipse through rows of zeta: (S, P), (S, P)."""
@@ -76,10 +80,11 @@ class _Base(NamedTuple):
         # An inverse gamma variable of shape (NU + P)/2 from the squares of NU + P normal ones.
         spread = (NU + self.q.distance(zeta)) / jnp.sum(normal[:, size:] ** 2, axis=1)
         by_q = jnp.sqrt(spread)[:, None] * (normal[:, :size] @ self.q.scale.T)
+        mean, sd = (jnp.asarray(part) for part in self.structure.prior())
         moves = (uniform < COMPANY).at[:, -1].set(True)
-        centre, axis = jnp.where(moves, self.mean, zeta), jnp.where(moves, self.sd * normal[:, :size], 0.0)
-        even = (move % 2 == 0)[:, None]
-        return jnp.where(even, self.q.location, centre), jnp.where(even, by_q, axis)
+        centre, axis = jnp.where(moves, mean, zeta), jnp.where(moves, sd * normal[:, :size], 0.0)
+        chosen = _by_q(move)[:, None]
+        return jnp.where(chosen, self.q.location, centre), jnp.where(chosen, by_q, axis)
 
 
 class Visited(NamedTuple):
@@ -137,7 +142,7 @@ def advance(
     def posterior(z: Array) -> Array:
         return jax.vmap(lambda one: log_posterior(structure, one, data))(z)
 
-    base = _Base(q, *(jnp.asarray(part) for part in structure.prior()))
+    base = _Base(structure, q)
     count, size = zeta.shape
 
     def turn(s: _Chains) -> _Chains:
@@ -145,7 +150,7 @@ def advance(
         value = posterior(proposal)
         active = s.moves < moves
         accept = active & (value - base.log_density(proposal, s.moves) > s.move.level)
-        patience = jnp.where(s.moves % 2 == 0, PATIENCE, PRIOR_PATIENCE)
+        patience = jnp.where(_by_q(s.moves), PATIENCE, PRIOR_PATIENCE)
         ends = accept | (active & (s.tries + 1 >= patience))
         lost = (s.moves < 0) & ~accept
         here = _where(lost, refuge, _where(accept, proposal, s.move.zeta))

@@ -16,6 +16,7 @@ import numpy as np
 from jax import Array, lax
 from numpy.typing import NDArray
 
+from aloq.acquisition.direct import minimise as direct
 from aloq.acquisition.policy import PolicyRule
 from aloq.gp.minimize import minimize
 from aloq.gp.numerics import pad, padded_size
@@ -56,7 +57,7 @@ class MultiStart:
 @register
 @dataclass(frozen=True)
 class Direct:
-    """DIviding RECTangles, by `scipy.optimize.direct`: no gradients, no randomness, one policy at a time."""
+    """DIviding RECTangles, see `aloq.acquisition.direct`: no gradients, no randomness."""
 
     evaluations: int = 500  # for each policy dimension
 
@@ -64,24 +65,23 @@ class Direct:
         reference = rule.reference(belief, known, incumbent, seed)
         if encoding.candidates is not None:
             return exhaustive(rule, belief, encoding.candidates, reference)
-        from scipy.optimize import direct
 
-        def cost(pi: Points) -> float:
-            return -float(_scores(rule, belief, encoding.snap_policies(pi[None]), reference)[0])
+        def cost(pi: Points) -> Points:
+            return -scores(rule, belief, encoding.snap_policies(pi), reference, block=16)
 
         d = encoding.policy_dim
-        found = direct(cost, [(0.0, 1.0)] * d, maxfun=self.evaluations * d, locally_biased=True)
-        return encoding.snap_policies(found.x[None])[0]
+        return encoding.snap_policies(direct(cost, d, self.evaluations * d)[None])[0]
 
 
 def exhaustive(rule: PolicyRule, belief: Belief, candidates: Points, reference: Any) -> Points:
-    """The best of a finite set of policies, (m, d), scored in blocks."""
-    block = 1024
-    scores = [
-        np.asarray(_scores(rule, belief, pad(part, padded_size(len(part))), reference))[: len(part)]
-        for part in (candidates[i : i + block] for i in range(0, len(candidates), block))
-    ]
-    return candidates[int(np.argmax(np.concatenate(scores)))]
+    """The best of a finite set of policies, (m, d)."""
+    return candidates[int(np.argmax(scores(rule, belief, candidates, reference, block=padded_size(min(len(candidates), 1024)))))]
+
+
+def scores(rule: PolicyRule, belief: Belief, pi: Points, reference: Any, block: int) -> Points:
+    """Of policies pi, (m, d), so many at a time that one compiled program serves all: (m,)."""
+    parts = [pi[i : i + block] for i in range(0, len(pi), block)]
+    return np.concatenate([np.asarray(_scores(rule, belief, pad(part, block), reference))[: len(part)] for part in parts])
 
 
 def _starts(count: int, known: Points, incumbent: Points, rng: np.random.Generator) -> Points:

@@ -5,7 +5,8 @@
 Runs with the seeds 0, 1, ... are followed as `aloq reproduce --lockstep` follows them, a recommendation after every evaluation. For each
 compiled program: executions, the calls and lanes in them (lanes beyond the calls are padding), how often it was compiled, and seconds.
 `compile` is the first execution with its shapes, loading from the cache included; `execute` waits for the device each time, which a run
-without measurement does not. What remains is the host: the studies' own Python, copies from and to the device, and the handing over.
+without measurement does not. The rest is the host: `joining` calls into batches, and the `studies`' own Python, with what they fetch
+from the device and the switching from one to the next.
 """
 
 from __future__ import annotations
@@ -35,12 +36,11 @@ def main() -> None:
     checkpoints = range(1, args.evaluations + 1)
     works = [partial(follow, task, method, seed, args.evaluations, checkpoints) for seed in range(args.runs)]
     batches = Batches(args.runs, timed=True)
-    print(
-        f"{args.runs} runs of {args.method} on {args.task} to {args.evaluations} evaluations, on {jax.devices()[0].device_kind}", flush=True
-    )
+    device = jax.devices()[0].device_kind
+    print(f"{args.runs} runs of {args.method} on {args.task} to {args.evaluations} evaluations, on {device}", flush=True)
 
     start = time.perf_counter()
-    ends = {seed: result for seed, result in in_step(works, batches)}
+    ends = dict(in_step(works, batches))
     wall = time.perf_counter() - start
 
     print(f"{'program':>20} {'batches':>8} {'calls':>8} {'lanes':>8} {'compiled':>8} {'compile s':>10} {'execute s':>10} {'ms/batch':>9}")
@@ -52,11 +52,10 @@ def main() -> None:
         )
     found = list(batches.tallies.values())
     count, compiling, executing = (sum(getattr(tally, name) for tally in found) for name in ("batches", "compile_seconds", "seconds"))
-    host = wall - compiling - executing
-    print(f"wall {wall:.1f} s = compile {compiling:.1f} + execute {executing:.1f} + host {host:.1f}")
-    print(
-        f"{count} batches; host {1e3 * host / count:.2f} ms a batch, {1e3 * host / args.runs / args.evaluations:.2f} ms a run and evaluation"
-    )
+    joining, studies = batches.seconds - compiling - executing, wall - batches.seconds
+    print(f"wall {wall:.1f} s = compile {compiling:.1f} + execute {executing:.1f} + joining {joining:.1f} + studies {studies:.1f}")
+    print(f"{count} batches; joining {1e3 * joining / count:.2f} ms and studies {1e3 * studies / count:.2f} ms a batch")
+    print(f"studies {1e3 * studies / args.runs / args.evaluations:.2f} ms a run and evaluation")
     print(f"without compilation {(wall - compiling) / args.runs:.2f} s a run")
     failed = {seed: result for seed, result in ends.items() if isinstance(result, BaseException)}
     for seed, error in failed.items():

@@ -18,8 +18,7 @@ def reproduce(
     runs: Annotated[int, typer.Option(metavar="N", min=1, help="Runs of each method, with the seeds 0 to N - 1.")] = 20,
     workers: Annotated[int, typer.Option(metavar="K", min=1, help="Runs at the same time, each on one core.")] = 2,
     lockstep: Annotated[
-        int | None,
-        typer.Option(metavar="R", min=1, help="Up to R runs of a method in step in this process, batched: much faster on a GPU."),
+        int | None, typer.Option(metavar="R", min=1, help="Up to R runs of a method in step, in this process, as batches: for a GPU.")
     ] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go. Runs that are there already are not run again.")] = Path(
         "out/reproduction"

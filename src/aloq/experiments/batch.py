@@ -97,11 +97,13 @@ class Batches:
 
     width: int
     timed: bool = False
+    seconds: float = 0.0  # spent here in all
     tallies: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
     _seen: set[Hashable] = field(default_factory=set)
 
     def run(self, calls: Sequence[Sequence[Call]]) -> list[list[Any] | Exception]:
         """The results of each run's calls, or what went wrong with one of them."""
+        start = time.perf_counter()
         answers: list[list[Any] | Exception] = [[None] * len(own) for own in calls]
         for group in _groups(calls):
             try:
@@ -114,6 +116,7 @@ class Batches:
                 answer = answers[member.run]
                 if not isinstance(answer, Exception):
                     answer[member.number] = result
+        self.seconds += time.perf_counter() - start
         return answers
 
     def _execute(self, group: _Group) -> list[Any]:

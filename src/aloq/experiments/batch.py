@@ -31,12 +31,13 @@ class Batch:
     """The arrays that one execution gave."""
 
     def __init__(self, arrays: list[jax.Array]) -> None:
-        self.arrays = arrays
+        self.arrays, self.width = arrays, arrays[0].shape[0]
         self._fetched: dict[int, NDArray[Any]] = {}
 
-    @property
-    def width(self) -> int:
-        return self.arrays[0].shape[0]
+    def rows(self, lanes: list[int]) -> list[list[Row]]:
+        """What each lane has of every array."""
+        columns = [Column(self, i) for i in range(len(self.arrays))]
+        return [[Row(column, lane) for column in columns] for lane in lanes]
 
     def fetched(self, index: int) -> NDArray[Any]:
         """An array on the host, fetched once for all lanes."""
@@ -46,24 +47,38 @@ class Batch:
         return self._fetched[index]
 
 
+class Column:
+    """One array of a batch. Calls whose rows are of the same columns go together, so that it is looked at often, and is plain."""
+
+    __slots__ = ("batch", "index", "width")
+
+    def __init__(self, batch: Batch, index: int) -> None:
+        self.batch, self.index, self.width = batch, index, batch.width
+
+    @property
+    def array(self) -> jax.Array:
+        return self.batch.arrays[self.index]
+
+
 class Row:
-    """One lane of one array of a batch; NumPy makes an array of it, and a program takes it for one."""
+    """One lane of a column; NumPy makes an array of it, and a program takes it for one."""
 
-    __slots__ = ("batch", "index", "lane")
+    __slots__ = ("column", "lane")
 
-    def __init__(self, batch: Batch, index: int, lane: int) -> None:
-        self.batch, self.index, self.lane = batch, index, lane
+    def __init__(self, column: Column, lane: int) -> None:
+        self.column, self.lane = column, lane
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.batch.arrays[self.index].shape[1:]
+        return self.column.array.shape[1:]
 
     @property
     def dtype(self) -> Any:
-        return self.batch.arrays[self.index].dtype
+        return self.column.array.dtype
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.array(self.batch.fetched(self.index)[self.lane], dtype)  # a copy: lanes must not write on each other
+        # A copy: lanes must not write on each other.
+        return np.array(self.column.batch.fetched(self.column.index)[self.lane], dtype)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -130,8 +145,7 @@ class Batches:
             jax.block_until_ready(out)  # type: ignore[no-untyped-call]
         self._count(group, width, arguments, time.perf_counter() - start)
         arrays, form = jax.tree.flatten(out)
-        batch = Batch(arrays)
-        return [jax.tree.unflatten(form, [Row(batch, i, lane) for i in range(len(arrays))]) for lane in lanes]
+        return [jax.tree.unflatten(form, rows) for rows in Batch(arrays).rows(lanes)]
 
     def _count(self, group: _Group, width: int, arguments: list[Any], seconds: float) -> None:
         member = group.members[0]
@@ -155,11 +169,7 @@ class _Member:
     call: Call
     leaves: list[Any]
     structure: Any
-
-    @property
-    def anchor(self) -> Row | None:
-        """A row among the arguments, which says what lane the call takes."""
-        return next((leaf for leaf in self.leaves if isinstance(leaf, Row)), None)
+    anchor: Row | None  # the first row among the arguments, which says what lane the call takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,45 +183,48 @@ class _Group:
 
         Where all runs come together, which is most of the time, no lane is wasted; where few do, they take the next power of two.
         """
-        anchors = [member.anchor for member in self.members]
-        rows = [row for row in anchors if row is not None]
+        rows = [member.anchor for member in self.members if member.anchor is not None]
         if rows:
-            return [row.lane for row in rows], rows[0].batch.width
+            return [row.lane for row in rows], rows[0].column.width
         count, runs = len(self.members), len({member.run for member in self.members})
         return list(range(count)), -(-count // runs) * min(1 << (runs - 1).bit_length(), most)
 
 
 def _groups(calls: Sequence[Sequence[Call]]) -> list[_Group]:
-    """Calls of the same program with the same static arguments and shapes, and rows of the same batch."""
+    """Calls of the same program with the same static arguments and shapes, and rows of the same columns."""
     found: defaultdict[Hashable, list[_Member]] = defaultdict(list)
     for run, own in enumerate(calls):
         for number, call in enumerate(own):
-            leaves, structure = jax.tree.flatten(call.arguments)
-            member = _Member(run, number, call, _in_one_lane(leaves), structure)
-            turn = number if member.anchor else 0  # two calls of one run cannot share its lane
-            found[call.program, call.static, structure, tuple(map(_kind, member.leaves)), turn].append(member)
+            given, structure = jax.tree.flatten(call.arguments)
+            anchor, leaves, kinds = _looked_at(given)
+            turn = number if anchor is not None else 0  # two calls of one run cannot share its lane
+            found[call.program, call.static, structure, tuple(kinds), turn].append(_Member(run, number, call, leaves, structure, anchor))
     return [_Group(members) for members in found.values()]
 
 
-def _in_one_lane(leaves: list[Any]) -> list[Any]:
-    """Arguments as rows of one lane, or as arrays where they are none."""
-    anchor = next((leaf for leaf in leaves if isinstance(leaf, Row)), None)
-    return [leaf if isinstance(leaf, jax.Array) or _beside(leaf, anchor) else np.asarray(leaf) for leaf in leaves]
-
-
-def _beside(leaf: Any, anchor: Row | None) -> bool:
-    return isinstance(leaf, Row) and anchor is not None and (leaf.lane, leaf.batch.width) == (anchor.lane, anchor.batch.width)
-
-
-def _kind(leaf: Any) -> Hashable:
-    return (id(leaf.batch), leaf.index) if isinstance(leaf, Row) else (leaf.shape, leaf.dtype)
+def _looked_at(given: list[Any]) -> tuple[Row | None, list[Any], list[Hashable]]:
+    """The first row, all arguments as rows of its lane or as arrays, and what those of calls that go together have in common."""
+    anchor: Row | None = None
+    leaves: list[Any] = []
+    kinds: list[Hashable] = []
+    for leaf in given:
+        if isinstance(leaf, Row):
+            anchor = leaf if anchor is None else anchor
+            if leaf.lane == anchor.lane and leaf.column.width == anchor.column.width:
+                leaves.append(leaf)
+                kinds.append(leaf.column)
+                continue
+        array = leaf if isinstance(leaf, jax.Array) else np.asarray(leaf)
+        leaves.append(array)
+        kinds.append((array.shape, array.dtype))
+    return anchor, leaves, kinds
 
 
 def _joined(leaves: Sequence[Any], lanes: list[int], width: int) -> Any:
     """One argument of all members, on a leading axis; lanes that nobody uses repeat somebody's, which prolongs no loop."""
     first = leaves[0]
     if isinstance(first, Row):
-        return first.batch.arrays[first.index]
+        return first.column.array
     places = dict(zip(lanes, leaves, strict=True))
     filled = [places.get(lane, first) for lane in range(width)]
     return jnp.stack(filled) if isinstance(first, jax.Array) else np.stack(filled)

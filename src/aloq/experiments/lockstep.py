@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from threading import Semaphore, Thread
+from threading import Lock, Thread
 from typing import Any
 
 import jax
@@ -41,7 +41,9 @@ class Run:
         self.result: Any = None
         self.ended = False
         self._answer: list[Any] | BaseException = []
-        self._go, self._rest = Semaphore(0), Semaphore(0)
+        self._go, self._rest = Lock(), Lock()  # what the run waits for, and what the thread that leads waits for
+        self._go.acquire()
+        self._rest.acquire()
         self._thread = Thread(target=self._main, args=(work,), daemon=True)
         self._thread.start()
 
@@ -54,7 +56,7 @@ class Run:
     def stop(self) -> None:
         """End it, wherever it is."""
         self._answer = _Stop()
-        self._go.release()
+        _release(self._go)
         self._thread.join(_PATIENCE)
 
     def run(self, calls: list[Call]) -> list[Any]:
@@ -63,7 +65,7 @@ class Run:
         return self._wait()
 
     def _wait(self) -> list[Any]:
-        self._rest.release()
+        _release(self._rest)
         self._go.acquire()
         if isinstance(self._answer, BaseException):
             raise self._answer
@@ -79,7 +81,13 @@ class Run:
             self.result = error
         finally:
             self.ended = True
-            self._rest.release()
+            _release(self._rest)
+
+
+def _release(lock: Lock) -> None:
+    """Let go of it if it is held; where the wait for it was interrupted, it is free already."""
+    if lock.locked():
+        lock.release()
 
 
 def in_step(works: Sequence[Callable[[], Any]], batches: Batches) -> Iterator[tuple[int, Any]]:

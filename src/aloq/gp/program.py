@@ -31,7 +31,7 @@ class Program(Generic[T]):
     def __init__(self, function: Callable[..., T], static: tuple[str, ...], meeting: bool) -> None:
         update_wrapper(self, function)
         self.name, self.meeting = function.__name__, meeting
-        self._function, self._static, self._parameters = function, frozenset(static), inspect.signature(function)
+        self._function, self._static, self._names = function, frozenset(static), tuple(inspect.signature(function).parameters)
         self._alone = jax.jit(function, static_argnames=static)
         self._mapped = jax.jit(self._over_lanes, static_argnums=0)
 
@@ -49,7 +49,7 @@ class Program(Generic[T]):
         return self._mapped(static, arguments)
 
     def _call(self, *args: Any, **kwargs: Any) -> Call:
-        given = self._parameters.bind(*args, **kwargs).arguments
+        given = dict(zip(self._names, args, strict=False)) | kwargs
         static = tuple((name, value) for name, value in given.items() if name in self._static)
         return Call(self, static, {name: value for name, value in given.items() if name not in self._static})
 

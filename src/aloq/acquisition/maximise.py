@@ -7,7 +7,6 @@ paper used. Whole-number and choice columns are climbed as if continuous (choice
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol
 
 import jax
@@ -20,6 +19,7 @@ from aloq.acquisition.direct import minimise as direct
 from aloq.acquisition.policy import PolicyRule
 from aloq.gp.minimize import minimize
 from aloq.gp.numerics import pad, padded_size
+from aloq.gp.program import program
 from aloq.problem.codec import register
 from aloq.problem.encoding import Encoding
 from aloq.quadrature.belief import Belief
@@ -94,12 +94,12 @@ def _starts(count: int, known: Points, incumbent: Points, rng: np.random.Generat
     return np.concatenate([incumbent[None], near, rng.uniform(size=(count - 2 * quarter - 1, d))])
 
 
-@partial(jax.jit, static_argnames=("rule",))
+@program(static=("rule",))
 def _scores(rule: PolicyRule, belief: Belief, pi: Array, reference: Any) -> Array:
     return rule.score(belief, pi, reference)
 
 
-@partial(jax.jit, static_argnames=("rule", "climbs", "turns"))
+@program(static=("rule", "climbs", "turns"))
 def _climb(rule: PolicyRule, climbs: int, turns: int, belief: Belief, starts: Array, reference: Any, movable: Array) -> Array:
     """Climb from the best starts; the ends, followed by those starts: (2·climbs, d).
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
+from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array as JaxArray
 
@@ -24,6 +23,7 @@ from aloq.gp.fit import Chains, Scale, update
 from aloq.gp.hyper import Model, Structure
 from aloq.gp.numerics import computing, pad, padded_size
 from aloq.gp.posterior import Points
+from aloq.gp.program import program
 from aloq.methods.design import design_point
 from aloq.methods.interface import Array, History, Prediction, Recommendation, State, Suggestion
 from aloq.problem.codec import register
@@ -136,11 +136,11 @@ class ALOQ:
         n, known = len(history.told), history.known
         size = padded_size(len(known))
         told, out = np.ones(n), np.ones(len(known))
-        points = Points(*(jnp.asarray(pad(part, size)) for part in (known, scale.standardise(history.values), told, out)))
-        return believe(self._structure(encoding), chains.zeta, points, measures(encoding)), scale
+        parts: list[Any] = [pad(part, size) for part in (known, scale.standardise(history.values), told, out)]
+        return believe(self._structure(encoding), chains.zeta, Points(*parts), measures(encoding)), scale
 
 
-@jax.jit
+@program()
 def _mean_and_variance(belief: Belief, pi: JaxArray) -> tuple[JaxArray, JaxArray]:
     return total(*belief.mean_and_variance(pi))
 

@@ -2,7 +2,7 @@
 
 m          rectangles so far; each is known by its centre
 centres    (m, d)  in the unit cube
-levels     (m, d)  how often each side was cut in three: its length is 3^-level
+levels     (m, d)  how often each side was cut in three: its length is 3^-level, and the longest side's level is the size
 costs      (m,)    at the centres
 
 Of each size, measured by the longest side, the rectangle of lowest cost stands for the others. Those that could hold the minimum for some
@@ -12,7 +12,9 @@ here is cheap for many points at once and dear for one, which is what `scipy.opt
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
+from heapq import heappop, heappush
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,37 +28,52 @@ DEEPEST = 13  # sides of 3^-13, below 1e-6, are not cut further
 
 def minimise(cost: Callable[[Floats], Floats], dim: int, evaluations: int) -> Floats:
     """The best point found in the unit cube, (dim,). `cost` takes points, (k, dim), and is asked for at least `evaluations` in all."""
-    centres, levels = np.full((1, dim), 0.5), np.zeros((1, dim), np.intp)
-    costs = cost(centres)
-    while len(costs) < evaluations:
-        chosen = _promising(levels.min(axis=1), costs)
-        if not len(chosen):
+    most = evaluations + 2 * dim * DEEPEST
+    centres, levels, costs = np.empty((most, dim)), np.zeros((most, dim), np.intp), np.empty(most)
+    centres[0] = 0.5
+    costs[:1] = cost(centres[:1])
+    by_size: defaultdict[int, list[tuple[float, int]]] = defaultdict(list)  # heaps of (cost, rectangle), by the level of the longest side
+    by_size[0].append((float(costs[0]), 0))
+    count = 1
+    while count < evaluations:
+        chosen = [heappop(by_size[size])[1] for size in _promising({size: heap[0][0] for size, heap in by_size.items() if heap})]
+        if not chosen:
             break
-        owner, axis = np.nonzero(levels[chosen] == levels[chosen].min(axis=1, keepdims=True))
-        owner = chosen[owner]
+        owner, axis = _longest_sides(levels, chosen)
         step = np.zeros((len(owner), dim))
         step[np.arange(len(owner)), axis] = 3.0 ** -(levels[owner, axis] + 1.0)
-        both = np.concatenate([centres[owner] - step, centres[owner] + step])
-        found = cost(both)
-        cut = _cut(levels, owner, axis, found.reshape(2, -1).min(axis=0))
-        centres, costs = np.concatenate([centres, both]), np.concatenate([costs, found])
-        levels = np.concatenate([levels, cut, cut])
-    return centres[int(np.argmin(costs))]
+        new = slice(count, count + 2 * len(owner))
+        centres[new] = np.concatenate([centres[owner] - step, centres[owner] + step])
+        costs[new] = cost(centres[new])
+        levels[new] = np.tile(_cut(levels, owner, axis, costs[new].reshape(2, -1).min(axis=0)), (2, 1))
+        changed = [*chosen, *range(new.start, new.stop)]
+        for size, value, i in zip(levels[changed].min(axis=1).tolist(), costs[changed].tolist(), changed, strict=True):
+            heappush(by_size[size], (value, i))
+        count = new.stop
+    return centres[int(np.argmin(costs[:count]))]
 
 
-def _promising(level: Ints, costs: Floats) -> Ints:
-    """Rectangles that may hold the minimum, one of a size at most. `level` is that of the longest side, (m,)."""
-    sizes = np.unique(level)
-    best = np.array([np.flatnonzero(level == size)[np.argmin(costs[level == size])] for size in sizes])
-    length, value = 3.0 ** -sizes.astype(float), costs[best]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slope = (value[:, None] - value[None, :]) / (length[:, None] - length[None, :])
-    larger, smaller = length[None, :] > length[:, None], length[None, :] < length[:, None]
-    steepest = np.where(larger, slope, np.inf).min(axis=1)  # rates of change above this favour a larger rectangle,
-    flattest = np.where(smaller, slope, 0.0).max(axis=1)  # and below this a smaller one
-    goal = value.min() - GAIN * abs(value.min())
-    gains = np.isinf(steepest) | (value - np.where(np.isinf(steepest), 0.0, steepest) * length / 2 <= goal)
-    return np.asarray(best[(flattest <= steepest) & (steepest > 0) & gains & (sizes < DEEPEST)])
+def _promising(best: dict[int, float]) -> list[int]:
+    """Sizes, by their levels, whose best rectangle may hold the minimum. `best` has its cost for each."""
+    found = [(3.0**-size, cost, size) for size, cost in best.items()]
+    goal = min(best.values())
+    goal -= GAIN * abs(goal)
+    chosen = []
+    for length, cost, size in found:
+        # Rates of change above `steepest` favour a larger rectangle, and below `flattest` a smaller one.
+        steepest = min(((other - cost) / (longer - length) for longer, other, _ in found if longer > length), default=np.inf)
+        flattest = max(((cost - other) / (length - shorter) for shorter, other, _ in found if shorter < length), default=0.0)
+        gains = np.isinf(steepest) or cost - steepest * length / 2 <= goal
+        if flattest <= steepest and steepest > 0 and gains and size < DEEPEST:
+            chosen.append(size)
+    return chosen
+
+
+def _longest_sides(levels: Ints, chosen: list[int]) -> tuple[Ints, Ints]:
+    """Rectangle and axis of each longest side of the chosen ones: (k,), (k,)."""
+    own = levels[chosen]
+    place, axis = np.nonzero(own == own.min(axis=1, keepdims=True))
+    return np.asarray(chosen)[place], axis
 
 
 def _cut(levels: Ints, owner: Ints, axis: Ints, lowest: Floats) -> Ints:

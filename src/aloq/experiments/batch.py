@@ -149,7 +149,7 @@ class Batches:
 
     def _count(self, group: _Group, width: int, arguments: list[Any], seconds: float) -> None:
         member = group.members[0]
-        shapes = tuple((array.shape, str(array.dtype)) for array in arguments)
+        shapes = tuple((array.shape, array.dtype) for array in arguments)
         compiled = (member.call.program, member.call.static, member.structure, shapes)
         tally = self.tallies[member.call.program.name]
         tally.batches, tally.calls, tally.lanes = tally.batches + 1, tally.calls + len(group.members), tally.lanes + width

@@ -1,88 +1,134 @@
-"""DIviding RECTangles (Jones, Perttunen & Stuckman 1993), locally biased (Gablonsky & Kelley 2001), a batch of points at a time.
+"""DIviding RECTangles (Jones, Perttunen & Stuckman 1993), locally biased (Gablonsky & Kelley 2001), as one compiled loop.
 
-m          rectangles so far; each is known by its centre
+m          rectangles there is room for; each is known by its centre
 centres    (m, d)  in the unit cube
-levels     (m, d)  how often each side was cut in three: its length is 3^-level, and the longest side's level is the size
-costs      (m,)    at the centres
+levels     (m, d)  how often each side was cut in three: its length is 3^-level
+costs      (m,)    at the centres; infinite where there is no rectangle yet
+size       the level of a rectangle's longest side
 
-Of each size, measured by the longest side, the rectangle of lowest cost stands for the others. Those that could hold the minimum for some
-rate of change of the function are divided along their longest sides. All divisions of a round are evaluated in one call: the function
-here is cheap for many points at once and dear for one, which is what `scipy.optimize.direct` asks for.
+Of each size, the rectangle of lowest cost stands for the others. Those that could hold the minimum for some rate of change of the function
+are divided along their longest sides, and all new points of a round are evaluated together: the function here is cheap for many points
+and dear for one, which is what `scipy.optimize.direct` asks for.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
-from heapq import heappop, heappush
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
+import jax.numpy as jnp
+from jax import Array, lax
 
 GAIN = 1e-5  # a rectangle must promise to improve the best cost by this share of it
 DEEPEST = 13  # sides of 3^-13, below 1e-6, are not cut further
+BLOCK = 8  # sides cut at a time, two points each
+
+Cost = Callable[[Array], Array]
 
 
-def minimise(cost: Callable[[Floats], Floats], dim: int, evaluations: int) -> Floats:
-    """The best point found in the unit cube, (dim,). `cost` takes points, (k, dim), and is asked for at least `evaluations` in all."""
-    most = evaluations + 2 * dim * DEEPEST
-    centres, levels, costs = np.empty((most, dim)), np.zeros((most, dim), np.intp), np.empty(most)
-    centres[0] = 0.5
-    costs[:1] = cost(centres[:1])
-    by_size: defaultdict[int, list[tuple[float, int]]] = defaultdict(list)  # heaps of (cost, rectangle), by the level of the longest side
-    by_size[0].append((float(costs[0]), 0))
-    count = 1
-    while count < evaluations:
-        chosen = [heappop(by_size[size])[1] for size in _promising({size: heap[0][0] for size, heap in by_size.items() if heap})]
-        if not chosen:
-            break
-        owner, axis = _longest_sides(levels, chosen)
-        step = np.zeros((len(owner), dim))
-        step[np.arange(len(owner)), axis] = 3.0 ** -(levels[owner, axis] + 1.0)
-        new = slice(count, count + 2 * len(owner))
-        centres[new] = np.concatenate([centres[owner] - step, centres[owner] + step])
-        costs[new] = cost(centres[new])
-        levels[new] = np.tile(_cut(levels, owner, axis, costs[new].reshape(2, -1).min(axis=0)), (2, 1))
-        changed = [*chosen, *range(new.start, new.stop)]
-        for size, value, i in zip(levels[changed].min(axis=1).tolist(), costs[changed].tolist(), changed, strict=True):
-            heappush(by_size[size], (value, i))
-        count = new.stop
-    return centres[int(np.argmin(costs[:count]))]
+class Division(NamedTuple):
+    """The cube as divided so far."""
+
+    centres: Array  # (m, d)
+    levels: Array  # (m, d)
+    costs: Array  # (m,)
+    filled: Array  # () rectangles there are
+    done: Array  # () nothing is left that promises a gain
 
 
-def _promising(best: dict[int, float]) -> list[int]:
-    """Sizes, by their levels, whose best rectangle may hold the minimum. `best` has its cost for each."""
-    found = [(3.0**-size, cost, size) for size, cost in best.items()]
-    goal = min(best.values())
-    goal -= GAIN * abs(goal)
-    chosen = []
-    for length, cost, size in found:
-        # Rates of change above `steepest` favour a larger rectangle, and below `flattest` a smaller one.
-        steepest = min(((other - cost) / (longer - length) for longer, other, _ in found if longer > length), default=np.inf)
-        flattest = max(((cost - other) / (length - shorter) for shorter, other, _ in found if shorter < length), default=0.0)
-        gains = np.isinf(steepest) or cost - steepest * length / 2 <= goal
-        if flattest <= steepest and steepest > 0 and gains and size < DEEPEST:
-            chosen.append(size)
-    return chosen
+class Sides(NamedTuple):
+    """The sides to be cut in a round, first those that are, (k,) each: k = DEEPEST · d, the most there can be."""
+
+    owner: Array  # rectangle
+    axis: Array
+    cut: Array  # whether there is such a side
 
 
-def _longest_sides(levels: Ints, chosen: list[int]) -> tuple[Ints, Ints]:
-    """Rectangle and axis of each longest side of the chosen ones: (k,), (k,)."""
+def minimise(cost: Cost, dim: int, evaluations: int) -> Array:
+    """The best point found in the unit cube, (dim,). `cost` takes points, (k, dim), and is asked for at least `evaluations`, if need be."""
+    room = evaluations + 2 * dim * DEEPEST
+    centre = jnp.full((1, dim), 0.5)
+    start = Division(
+        centres=jnp.zeros((room, dim)).at[0].set(centre[0]),
+        levels=jnp.zeros((room, dim), int),
+        costs=jnp.full(room, jnp.inf).at[0].set(cost(centre)[0]),
+        filled=jnp.asarray(1),
+        done=jnp.asarray(False),
+    )
+    last = lax.while_loop(lambda s: (s.filled < evaluations) & ~s.done, lambda s: _round(cost, s), start)
+    return last.centres[jnp.argmin(last.costs)]
+
+
+def _round(cost: Cost, s: Division) -> Division:
+    """Divide all promising rectangles."""
+    dim = s.centres.shape[1]
+    chosen, promising = _promising(s.levels.min(axis=1), s.costs)
+    sides = _longest(s.levels, chosen, promising)
+    step = 3.0 ** -(s.levels[sides.owner, sides.axis] + 1.0)[:, None] * jnp.eye(dim)[sides.axis]
+    low, high = s.centres[sides.owner] - step, s.centres[sides.owner] + step
+    costs = _evaluate(cost, low, high, sides.cut.sum())
+    levels = _cut(s.levels, sides, costs.min(axis=1))
+    place = jnp.where(sides.cut, s.filled + 2 * jnp.arange(len(sides.cut)), len(s.costs))  # beyond the end: dropped
+    return Division(
+        centres=s.centres.at[place].set(low, mode="drop").at[place + 1].set(high, mode="drop"),
+        levels=s.levels.at[jnp.where(sides.cut, sides.owner, len(s.costs)), sides.axis]
+        .add(1, mode="drop")
+        .at[place].set(levels, mode="drop")
+        .at[place + 1].set(levels, mode="drop"),
+        costs=s.costs.at[place].set(costs[:, 0], mode="drop").at[place + 1].set(costs[:, 1], mode="drop"),
+        filled=s.filled + 2 * sides.cut.sum(),
+        done=~promising.any(),
+    )  # fmt: skip
+
+
+def _promising(size: Array, costs: Array) -> tuple[Array, Array]:
+    """The best rectangle of each size, and whether it may hold the minimum: (DEEPEST,), (DEEPEST,)."""
+    sizes = jnp.arange(DEEPEST)
+    of_size = jnp.where(size == sizes[:, None], costs, jnp.inf)
+    chosen = jnp.argmin(of_size, axis=1)
+    value, length = of_size[sizes, chosen], 3.0**-sizes
+    exists = jnp.isfinite(value)
+    slope = (value[:, None] - value) / jnp.where(sizes[:, None] == sizes, jnp.nan, length[:, None] - length)
+    larger, smaller = exists & (sizes < sizes[:, None]), exists & (sizes > sizes[:, None])
+    # Rates of change above `steepest` favour a larger rectangle, and below `flattest` a smaller one.
+    steepest = jnp.where(larger, slope, jnp.inf).min(axis=1)
+    flattest = jnp.where(smaller, slope, 0.0).max(axis=1)
+    goal = jnp.min(costs) - GAIN * jnp.abs(jnp.min(costs))
+    gains = jnp.isinf(steepest) | (value - steepest * length / 2 <= goal)
+    return chosen, exists & (flattest <= steepest) & (steepest > 0) & gains
+
+
+def _longest(levels: Array, chosen: Array, promising: Array) -> Sides:
+    """The longest sides of the promising ones among the chosen rectangles."""
     own = levels[chosen]
-    place, axis = np.nonzero(own == own.min(axis=1, keepdims=True))
-    return np.asarray(chosen)[place], axis
+    cut = promising[:, None] & (own == own.min(axis=1, keepdims=True))
+    place, axis = jnp.divmod(jnp.argsort(~cut.ravel()), levels.shape[1])
+    return Sides(chosen[place], axis, cut[place, axis])
 
 
-def _cut(levels: Ints, owner: Ints, axis: Ints, lowest: Floats) -> Ints:
-    """Levels of the rectangles cut off, (k, d), one for each owner and axis; the owners' own are deepened in place.
+def _evaluate(cost: Cost, low: Array, high: Array, count: Array) -> Array:
+    """Costs at the two new points of the first `count` sides, a block at a time; infinite for the others: (k, 2)."""
+    room = -(-len(low) // BLOCK) * BLOCK
+    points = jnp.stack([low, high], axis=1)
+    points = jnp.concatenate([points, jnp.zeros((room - len(low), *points.shape[1:]))])
+
+    def block(at: tuple[Array, Array]) -> tuple[Array, Array]:
+        start, costs = at
+        here = lax.dynamic_slice_in_dim(points, start, BLOCK).reshape(2 * BLOCK, -1)
+        return start + BLOCK, lax.dynamic_update_slice_in_dim(costs, cost(here).reshape(BLOCK, 2), start, axis=0)
+
+    _, costs = lax.while_loop(lambda at: at[0] < count, block, (jnp.asarray(0), jnp.full((room, 2), jnp.inf)))
+    return jnp.where(jnp.arange(len(low))[:, None] < count, costs[: len(low)], jnp.inf)
+
+
+def _cut(levels: Array, sides: Sides, lowest: Array) -> Array:
+    """Levels of the two rectangles cut off at each side: (k, d).
 
     A rectangle is cut first along the axis where the lower of its two new costs is lowest, so that the best points keep large rectangles.
+    What is cut off is as long as its owner along the axes cut later.
     """
-    cut = np.empty((len(owner), levels.shape[1]), np.intp)
-    for i in np.lexsort((lowest, owner)):
-        levels[owner[i], axis[i]] += 1
-        cut[i] = levels[owner[i]]
-    return cut
+    rank = jnp.arange(len(lowest))
+    earlier = (lowest < lowest[:, None]) | ((lowest == lowest[:, None]) & (rank <= rank[:, None]))
+    together = sides.cut & (sides.owner == sides.owner[:, None])
+    cuts = jnp.where(together & earlier, 1, 0) @ (sides.axis[:, None] == jnp.arange(levels.shape[1])).astype(int)
+    return levels[sides.owner] + cuts

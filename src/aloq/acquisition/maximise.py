@@ -1,7 +1,7 @@
 """Search for the policy a rule scores highest.
 
 Archives are scored whole. In a box, the default climbs from the best of many starts with gradients, all in one batch; DIRECT is what the
-paper used. Whole-number and choice columns are climbed as if continuous (choices stay as in the start) and snapped at the end.
+paper used. Whole-number and choice columns are searched as if continuous (a climb leaves choices as in the start) and snapped at the end.
 """
 
 from __future__ import annotations
@@ -66,22 +66,19 @@ class Direct:
         if encoding.candidates is not None:
             return exhaustive(rule, belief, encoding.candidates, reference)
 
-        def cost(pi: Points) -> Points:
-            return -scores(rule, belief, encoding.snap_policies(pi), reference, block=16)
-
         d = encoding.policy_dim
-        return encoding.snap_policies(direct(cost, d, self.evaluations * d)[None])[0]
+        found = np.asarray(_divide(rule, d, self.evaluations * d, belief, reference))
+        return encoding.snap_policies(found[None])[0]
 
 
 def exhaustive(rule: PolicyRule, belief: Belief, candidates: Points, reference: Any) -> Points:
-    """The best of a finite set of policies, (m, d)."""
-    return candidates[int(np.argmax(scores(rule, belief, candidates, reference, block=padded_size(min(len(candidates), 1024)))))]
-
-
-def scores(rule: PolicyRule, belief: Belief, pi: Points, reference: Any, block: int) -> Points:
-    """Of policies pi, (m, d), so many at a time that one compiled program serves all: (m,)."""
-    parts = [pi[i : i + block] for i in range(0, len(pi), block)]
-    return np.concatenate([np.asarray(_scores(rule, belief, pad(part, block), reference))[: len(part)] for part in parts])
+    """The best of a finite set of policies, (m, d), scored in blocks."""
+    block = 1024
+    scores = [
+        np.asarray(_scores(rule, belief, pad(part, padded_size(len(part))), reference))[: len(part)]
+        for part in (candidates[i : i + block] for i in range(0, len(candidates), block))
+    ]
+    return candidates[int(np.argmax(np.concatenate(scores)))]
 
 
 def _starts(count: int, known: Points, incumbent: Points, rng: np.random.Generator) -> Points:
@@ -97,6 +94,12 @@ def _starts(count: int, known: Points, incumbent: Points, rng: np.random.Generat
 @program(static=("rule",))
 def _scores(rule: PolicyRule, belief: Belief, pi: Array, reference: Any) -> Array:
     return rule.score(belief, pi, reference)
+
+
+@program(static=("rule", "dim", "evaluations"))
+def _divide(rule: PolicyRule, dim: int, evaluations: int, belief: Belief, reference: Any) -> Array:
+    """Where DIRECT finds the highest score: (dim,)."""
+    return direct(lambda pi: -rule.score(belief, pi, reference), dim, evaluations)
 
 
 @program(static=("rule", "climbs", "turns"))

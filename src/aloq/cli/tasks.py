@@ -9,12 +9,18 @@ def tasks() -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from aloq.problem.errors import MissingExtraError
     from aloq.tasks import load, names
 
     table = Table(box=SIMPLE, padding=0)
     for heading in ("task", "policy", "environment", "goal", "best", "what it is"):
         table.add_column(heading, no_wrap=heading not in ("policy", "what it is"))
-    for task in map(load, names()):
+    for name in names():
+        try:
+            task = load(name)
+        except MissingExtraError as error:
+            table.add_row(name, *"----", str(error))
+            continue
         problem = task.problem
         variables = ", ".join(problem.policy_names), ", ".join(problem.environment_names)
         table.add_row(task.name, *variables, problem.direction[:3], f"{task.best:.5g}", task.description)

@@ -1,0 +1,134 @@
+"""MAP-Elites: keep the farthest walker of every cell, and try variations of those kept.
+
+Batches are as large whatever the number of processes, draw from a generator of their own, and are entered in order, so that a search
+gives the same archive on one process or many, and whether or not it was stopped and resumed between batches.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aloq.problem.errors import ProblemError
+from aloq.tasks.hexapod.controller import GRID, PARAMETERS
+from aloq.tasks.hexapod.elites import CELLS, Elites, load
+from aloq.tasks.hexapod.extra import dart
+from aloq.tasks.hexapod.extra import load as extra
+from aloq.tasks.hexapod.simulate import STEPS, SimulationError, walk
+
+Genes = NDArray[np.uint8]
+Outcome = tuple[float, NDArray[np.int64]] | None  # distance and contacts; None if it fell
+Trial = Callable[[Genes], Outcome]
+Report = Callable[[Elites], None]
+
+BATCH = 1024
+_CHUNK = 4  # controllers a process takes at a time: few, so that none waits long for the last
+_RATE = 0.05  # of mutation, a gene
+
+
+@dataclass(frozen=True)
+class Search:
+    """What to do. `evaluations` is the number of simulations in all, those in the file included."""
+
+    evaluations: int
+    out: Path
+    workers: int = 1
+    seed: int = 0
+    batch: int = BATCH
+
+    def __post_init__(self) -> None:
+        for name, value in (("evaluations", self.evaluations), ("workers", self.workers)):
+            if value < 1:
+                raise ProblemError(f"`{name}` must be at least 1, but it is {value}.")
+
+
+def evaluate(genes: Genes) -> Outcome:
+    """Five seconds of the intact robot."""
+    try:
+        found = walk(genes / GRID)
+    except SimulationError:
+        return None
+    return None if found.fell else (found.distance, found.contacts)
+
+
+def search(plan: Search, report: Report = lambda elites: None, trial: Trial = evaluate) -> Elites:
+    """Fill the archive in `plan.out`, from where it stands. It is written after every batch."""
+    if trial is evaluate:
+        dart()  # refuses here, not in a worker
+    elites = _begun(plan)
+    grid = _grid(elites)
+    with _workers(plan.workers) as executor:
+        while elites.evaluations < plan.evaluations:
+            size = min(plan.batch, plan.evaluations - elites.evaluations)
+            children = offspring(elites.genes, size, np.random.default_rng([plan.seed, elites.evaluations]))
+            outcomes = executor.map(trial, children, chunksize=_CHUNK) if executor else map(trial, children)
+            _enter(grid, children, list(outcomes))
+            elites = replace(_content(grid), evaluations=elites.evaluations + size, seed=plan.seed)
+            elites.save(plan.out)
+            report(elites)
+    return elites
+
+
+def offspring(parents: Genes, count: int, generator: np.random.Generator) -> Genes:
+    """Controllers to try: variations of those kept, or random ones while there are none: (count, 36)."""
+    fresh = generator.integers(0, GRID + 1, (count, PARAMETERS), dtype=np.uint8)
+    if not len(parents):
+        return fresh
+    changed = generator.random((count, PARAMETERS)) < _RATE
+    changed[np.arange(count), generator.integers(0, PARAMETERS, count)] = True  # else it would be its parent again
+    return np.where(changed, fresh, parents[generator.integers(0, len(parents), count)])
+
+
+def _begun(plan: Search) -> Elites:
+    if not plan.out.exists():
+        plan.out.parent.mkdir(parents=True, exist_ok=True)
+        return Elites(np.empty((0, PARAMETERS), np.uint8), np.empty((0, 6), np.uint16), np.empty(0, np.float32), seed=plan.seed)
+    found = load(plan.out)
+    if found.seed != plan.seed:
+        raise ProblemError(f"{plan.out} was begun with seed {found.seed}, but seed {plan.seed} was asked for. Name another file.")
+    return found
+
+
+def _grid(elites: Elites) -> Any:
+    """An archive of pyribs that holds some elites, in their order."""
+    types = {"solution_dtype": np.uint8, "objective_dtype": np.float32, "measures_dtype": np.float64}
+    fields = {"contacts": ((6,), np.uint16)}
+    ranges = [(0.0, 1.0)] * 6
+    grid = extra("ribs.archives").GridArchive(solution_dim=PARAMETERS, dims=[CELLS] * 6, ranges=ranges, extra_fields=fields, **types)
+    if len(elites):
+        grid.add(elites.genes, elites.distance, elites.duty, contacts=elites.contacts)
+    return grid
+
+
+def _enter(grid: Any, genes: Genes, outcomes: list[Outcome]) -> None:
+    alive = [(child, *outcome) for child, outcome in zip(genes, outcomes, strict=True) if outcome is not None]
+    for child, distance, contacts in alive:
+        grid.add_single(child, distance, contacts / STEPS, contacts=contacts)
+
+
+def _content(grid: Any) -> Elites:
+    data = grid.data(["solution", "contacts", "objective"])
+    return Elites(data["solution"], data["contacts"], data["objective"])
+
+
+@contextmanager
+def _workers(count: int) -> Iterator[Executor | None]:
+    """Processes to simulate in, if more than one. Ctrl-C is for the parent alone."""
+    if count == 1:
+        yield None
+        return
+    context = multiprocessing.get_context("spawn")
+    executor = ProcessPoolExecutor(count, context, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
+    try:
+        yield executor
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)

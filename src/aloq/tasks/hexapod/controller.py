@@ -22,6 +22,12 @@ SWING, LIFT = np.pi / 8, np.pi / 4  # the largest angles
 _HALF, _SIGMA = 10, 3.0  # of the smoothing, in samples
 _SLACK = 1e-9  # .29 * 100 falls just short of 29
 
+# The classic gait: three legs carry while three swing. Legs on the right swing the other way round, so their phases differ by half.
+_CARRY, _SWING = (1.0, 0.0, 0.5, 0.25, 0.25, 0.5), (1.0, 0.5, 0.5, 0.25, 0.75, 0.5)
+TRIPOD = np.array(
+    [_CARRY, _SWING, _CARRY, (1.0, 0.0, 0.5, 0.25, 0.75, 0.5), (1.0, 0.5, 0.5, 0.25, 0.25, 0.5), (1.0, 0.0, 0.5, 0.25, 0.75, 0.5)]
+).ravel()
+
 
 def angles(controller: ArrayLike) -> Array:
     """The angles that the joints shall have at each sample of a period: (100, 18), joints by leg, then from the hip outwards."""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aloq.problem.errors import ProblemError
-from aloq.tasks.hexapod.controller import GRID, PARAMETERS
+from aloq.tasks.hexapod.controller import GRID, PARAMETERS, TRIPOD
 from aloq.tasks.hexapod.elites import CELLS, Elites, load
 from aloq.tasks.hexapod.extra import dart
 from aloq.tasks.hexapod.extra import load as extra
@@ -79,9 +79,10 @@ def search(plan: Search, report: Report = lambda elites: None, trial: Trial = ev
 
 
 def offspring(parents: Genes, count: int, generator: np.random.Generator) -> Genes:
-    """Controllers to try: variations of those kept, or random ones while there are none: (count, 36)."""
+    """Controllers to try: variations of those kept; while there are none, the tripod and random ones: (count, 36)."""
     fresh = generator.integers(0, GRID + 1, (count, PARAMETERS), dtype=np.uint8)
     if not len(parents):
+        fresh[0] = np.round(TRIPOD * GRID)  # to walk at all is rare among random controllers: begin with one that does
         return fresh
     changed = generator.random((count, PARAMETERS)) < _RATE
     changed[np.arange(count), generator.integers(0, PARAMETERS, count)] = True  # else it would be its parent again

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from aloq.tasks import Task
+
 BEST_INTACT = "best-intact"  # no method but a constant: what one would use without thinking of damage
 BELIEVERS = ("aloq-paper", "aloq", "rq-aloq", "naive")
 _TITLES = {"hexapod": "front and back legs at risk", "hexapod-rear": "back legs at risk"}
@@ -82,10 +84,12 @@ class Damaged:
         panels = [(tasks.load(name), f"{name}: {title}") for name, title in _TITLES.items() if name in ran]
         upto = self.batches(results.smoke)[0].evaluations
         found = {"learning": draw_panels(curves(results.runs), panels, self.methods, upto)}
-        return found | {f"{task.name}-damage": draw_conditions(conditions(results.policies, task.name), task.name) for task, _ in panels}
+        for task, _ in panels:
+            found[f"{task.name}-damage"] = draw_conditions(conditions(results.policies, task.name), task.name)
+        return found | {"walking": _draw_walking(results, panels[0][0])}
 
 
-def _constant(task: Any, checkpoints: list[int]) -> Outcome:
+def _constant(task: Task, checkpoints: list[int]) -> Outcome:
     """The best intact gait, which learns nothing."""
     from aloq.tasks.hexapod.task import best_intact, policy
 
@@ -93,6 +97,23 @@ def _constant(task: Any, checkpoints: list[int]) -> Outcome:
     true, nothing = float(task.expected([chosen])[0]), [None] * len(checkpoints)
     columns: dict[str, list[Any]] = {"evaluations": checkpoints, "true": [true] * len(checkpoints), "believed": nothing, "std": nothing}
     return Outcome(columns | {"seconds": [0.0] * len(checkpoints)}, chosen)
+
+
+def _draw_walking(results: Results, task: Task) -> Figure:
+    """Typical final gaits of the first method that was run and of the best intact gait, under the damage where they differ most."""
+    from aloq.report.damage import most_telling
+    from aloq.report.robot import film
+    from aloq.report.styles import style
+    from aloq.report.typical import typical
+    from aloq.report.walking import draw_strip
+    from aloq.tasks.hexapod.task import best_intact, controller, policy
+
+    ends = typical(results.policies, task)
+    name = next((name for name in BELIEVERS if name in ends), BEST_INTACT)
+    ours, theirs = controller(ends.get(name, policy(best_intact()))), controller(policy(best_intact()))
+    damage, words = most_telling(ours, theirs, task.name)
+    gaits = {style(name).label: ours, style(BEST_INTACT).label: theirs}
+    return draw_strip({f"{label}, {words}": film(gait, damage, every=0.1) for label, gait in gaits.items()})
 
 
 TARGET = Damaged()

@@ -8,16 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from aloq.report.canvas import blank, caption
 from aloq.report.styles import ordered, style
 from aloq.tasks.hexapod import truth
-from aloq.tasks.hexapod.damage import INTACT, LEG, REAR, REMOVED, SHORTENED
+from aloq.tasks.hexapod.damage import INTACT, LEG, REAR, REMOVED, SHORTENED, Damage, damage
 from aloq.tasks.hexapod.task import DUTIES, controller
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
 
 AT_RISK = {"hexapod": tuple(LEG), "hexapod-rear": REAR}
 KINDS = ("intact", "one_shortened", "one_removed", "more")
@@ -65,6 +69,15 @@ def label(condition: Mapping[str, str]) -> str:
     """What is damaged, for readers."""
     hurt = [f"{leg.replace('_', ' ')} {state}" for leg, state in condition.items() if state != INTACT]
     return INTACT if not hurt else hurt[0] if len(hurt) == 1 else MORE
+
+
+def most_telling(ours: Array, theirs: Array, task: str) -> tuple[Damage, str]:
+    """The damage for which one controller earns most more than another, by its probability; and what it is called."""
+    legs = AT_RISK[task]
+    gains = truth.rewards(ours, legs) - truth.rewards(theirs, legs)
+    ranked = [(gain * weight, condition) for gain, (condition, weight) in zip(gains, truth.conditions(legs), strict=True)]
+    condition = max(ranked[1:], key=lambda item: item[0])[1]  # the first is the intact robot
+    return damage(condition), label(condition)
 
 
 def draw_conditions(seen: pd.DataFrame, task: str) -> Figure:

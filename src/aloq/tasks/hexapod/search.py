@@ -100,7 +100,7 @@ def _begun(plan: Search) -> Elites:
 
 
 def _grid(elites: Elites) -> Any:
-    """An archive of pyribs that holds some elites, in their order."""
+    """An archive of pyribs that holds some elites."""
     types = {"solution_dtype": np.uint8, "objective_dtype": np.float32, "measures_dtype": np.float64}
     fields = {"contacts": ((6,), np.uint16)}
     ranges = [(0.0, 1.0)] * 6
@@ -112,13 +112,16 @@ def _grid(elites: Elites) -> Any:
 
 def _enter(grid: Any, genes: Genes, outcomes: list[Outcome]) -> None:
     alive = [(child, *outcome) for child, outcome in zip(genes, outcomes, strict=True) if outcome is not None]
-    for child, distance, contacts in alive:
-        grid.add_single(child, distance, contacts / STEPS, contacts=contacts)
+    if alive:
+        children, distances, contacts = map(np.array, zip(*alive, strict=True))
+        grid.add(children, distances, contacts / STEPS, contacts=contacts)
 
 
 def _content(grid: Any) -> Elites:
-    data = grid.data(["solution", "contacts", "objective"])
-    return Elites(data["solution"], data["contacts"], data["objective"])
+    """What the archive holds, cell by cell, whatever came in first."""
+    data = grid.data(["solution", "contacts", "objective", "index"])
+    order = np.argsort(data["index"])
+    return Elites(data["solution"][order], data["contacts"][order], data["objective"][order])
 
 
 @contextmanager

@@ -103,7 +103,7 @@ def test_the_environment_is_independent_legs(name: str, legs: int) -> None:
     states, weights = loaded.support
     assert len(states) == 3**legs
     for state, weight in zip(states, weights, strict=True):
-        odds = {"intact": 0.85, "shortened": 0.10, "removed": 0.05}
+        odds = {1.0: 0.85, 0.5: 0.10, 0.0: 0.05}
         assert weight == pytest.approx(np.prod([odds[value] for value in state.values()]))
     assert loaded.name == name
     assert pickle.loads(pickle.dumps(loaded)).problem == loaded.problem
@@ -115,7 +115,7 @@ def test_expected_is_the_weighted_sum_of_simulations(tmp_path: Path, monkeypatch
     monkeypatch.setenv("ALOQ_CACHE", str(tmp_path))
     loaded = tasks.load("hexapod-rear")
     policy = task.policy(int(np.argmax(elites.shipped().distance)))
-    odds = (("intact", 0.85), ("shortened", 0.10), ("removed", 0.05))
+    odds = ((1.0, 0.85), (0.5, 0.10), (0.0, 0.05))
     pairs = product(odds, odds)
     total = sum(p * q * loaded.simulate(policy, {"back_left": left, "back_right": right}) for (left, p), (right, q) in pairs)
     truth._times.cache_clear()

@@ -16,7 +16,7 @@ from aloq.problem.problem import Problem
 from aloq.study.study import Study
 from aloq.tasks.hexapod import simulate
 from aloq.tasks.hexapod.controller import TRIPOD, angles
-from aloq.tasks.hexapod.damage import NONE, REMOVED, SHORTENED, damage
+from aloq.tasks.hexapod.damage import NONE, REMOVED, SHORTENED, damage, state
 
 
 @pytest.fixture
@@ -58,6 +58,9 @@ def test_legs_have_names_and_states() -> None:
         damage({"front_lef": REMOVED})
     with pytest.raises(ProblemError, match=r"'front_left' is 'short'.*Did you mean 'shortened'"):
         damage({"front_left": "short"})
+    assert [state(left) for left in (1, 0.5, 0)] == ["intact", SHORTENED, REMOVED]
+    with pytest.raises(ProblemError, match=r"must be left 1 .*but got 0\.7"):
+        state(0.7)
 
 
 @pytest.mark.usefixtures("dart")

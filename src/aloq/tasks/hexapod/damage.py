@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from aloq.problem.distributions import Discrete
 from aloq.problem.errors import ProblemError, nearest
-from aloq.problem.variables import Choice
 
 INTACT, SHORTENED, REMOVED = "intact", "shortened", "removed"
 STATES = (INTACT, SHORTENED, REMOVED)
+LEFT = (1.0, 0.5, 0.0)  # how much each state leaves of a leg: as numbers, because a shortened leg lies between the other two
 PROBABILITIES = (0.85, 0.10, 0.05)  # the paper's
 LEG = {"front_left": 2, "front_right": 3, "back_left": 0, "back_right": 5}
 REAR = ("back_left", "back_right")
@@ -21,9 +22,16 @@ Damage = tuple[str, ...]  # the state of each of the six legs
 NONE: Damage = (INTACT,) * 6
 
 
-def law() -> Choice:
-    """How one leg fares."""
-    return Choice(STATES, p=PROBABILITIES)
+def law() -> Discrete:
+    """How much is left of one leg."""
+    return Discrete(LEFT, p=PROBABILITIES)
+
+
+def state(left: float) -> str:
+    """The state of a leg of which so much is left."""
+    if left not in LEFT:
+        raise ProblemError(f"of a leg must be left 1 (intact), 0.5 (shortened) or 0 (removed), but got {left!r}.")
+    return STATES[LEFT.index(left)]
 
 
 def damage(legs: Mapping[str, str]) -> Damage:

@@ -71,7 +71,7 @@ def _reward(legs: tuple[str, ...], **columns: Any) -> Array:
 
 
 def _reward_of(case: dict[str, Any], legs: tuple[str, ...]) -> float:
-    states = {leg: case[leg] for leg in legs}
+    states = {leg: damage.state(case[leg]) for leg in legs}
     return truth.reward(crossing(controller(case), damage.damage(states), truth.LINE))
 
 

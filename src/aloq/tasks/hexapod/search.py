@@ -32,7 +32,7 @@ Report = Callable[[Elites], None]
 
 BATCH = 1024
 _CHUNK = 4  # controllers a process takes at a time: few, so that none waits long for the last
-_RATE = 0.05  # of mutation, a gene
+_RATE, _NEAR = 0.05, 3.0  # of mutation, a gene; half of those that change step by so much (standard deviation), half are drawn anew
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def search(plan: Search, report: Report = lambda elites: None, trial: Trial = ev
     with _workers(plan.workers) as executor:
         while elites.evaluations < plan.evaluations:
             size = min(plan.batch, plan.evaluations - elites.evaluations)
-            children = offspring(elites.genes, size, np.random.default_rng([plan.seed, elites.evaluations]))
+            children = offspring(elites, size, np.random.default_rng([plan.seed, elites.evaluations]))
             outcomes = executor.map(trial, children, chunksize=_CHUNK) if executor else map(trial, children)
             _enter(grid, children, list(outcomes))
             elites = replace(_content(grid), evaluations=elites.evaluations + size, seed=plan.seed)
@@ -78,15 +78,24 @@ def search(plan: Search, report: Report = lambda elites: None, trial: Trial = ev
     return elites
 
 
-def offspring(parents: Genes, count: int, generator: np.random.Generator) -> Genes:
+def offspring(elites: Elites, count: int, generator: np.random.Generator) -> Genes:
     """Controllers to try: variations of those kept; while there are none, the tripod and random ones: (count, 36)."""
     fresh = generator.integers(0, GRID + 1, (count, PARAMETERS), dtype=np.uint8)
-    if not len(parents):
+    if not len(elites):
         fresh[0] = np.round(TRIPOD * GRID)  # to walk at all is rare among random controllers: begin with one that does
         return fresh
-    changed = generator.random((count, PARAMETERS)) < _RATE
+    parents = elites.genes[_parents(elites, count, generator)]
+    near = np.clip(np.round(parents + generator.normal(0, _NEAR, parents.shape)), 0, GRID).astype(np.uint8)
+    changed = generator.random(parents.shape) < _RATE
     changed[np.arange(count), generator.integers(0, PARAMETERS, count)] = True  # else it would be its parent again
-    return np.where(changed, fresh, parents[generator.integers(0, len(parents), count)])
+    return np.where(changed, np.where(generator.random(parents.shape) < 0.5, near, fresh), parents)
+
+
+def _parents(elites: Elites, count: int, generator: np.random.Generator) -> NDArray[np.intp]:
+    """Half of the parents are drawn evenly, to fill cells; half are the farthest of three, because good gaits are few at first."""
+    drawn = generator.integers(0, len(elites), (count, 3))
+    farthest = drawn[np.arange(count), elites.distance[drawn].argmax(axis=1)]
+    return np.where(generator.random(count) < 0.5, drawn[:, 0], farthest)
 
 
 def _begun(plan: Search) -> Elites:

@@ -7,7 +7,6 @@ gives the same archive on one process or many, and whether or not it was stopped
 from __future__ import annotations
 
 import multiprocessing
-import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aloq.problem.errors import ProblemError
+from aloq.study.worker import settle
 from aloq.tasks.hexapod.controller import GRID, PARAMETERS, TRIPOD
 from aloq.tasks.hexapod.elites import CELLS, Elites, load
 from aloq.tasks.hexapod.extra import dart
@@ -135,12 +135,12 @@ def _content(grid: Any) -> Elites:
 
 @contextmanager
 def _workers(count: int) -> Iterator[Executor | None]:
-    """Processes to simulate in, if more than one. Ctrl-C is for the parent alone."""
+    """Processes to simulate in, if more than one."""
     if count == 1:
         yield None
         return
     context = multiprocessing.get_context("spawn")
-    executor = ProcessPoolExecutor(count, context, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
+    executor = ProcessPoolExecutor(count, context, initializer=settle)
     try:
         yield executor
     finally:

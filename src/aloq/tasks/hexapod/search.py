@@ -30,7 +30,7 @@ Outcome = tuple[float, NDArray[np.int64]] | None  # distance and contacts; None 
 Trial = Callable[[Genes], Outcome]
 Report = Callable[[Elites], None]
 
-BATCH = 1024
+BATCH = 256  # small, so that good gaits soon have offspring; large enough to keep some dozen processes busy
 _CHUNK = 4  # controllers a process takes at a time: few, so that none waits long for the last
 _RATE, _NEAR = 0.05, 3.0  # of mutation, a gene; half of those that change step by so much (standard deviation), half are drawn anew
 

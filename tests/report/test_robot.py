@@ -26,7 +26,9 @@ HURT = damage({"front_right": "shortened", "back_left": "removed"})
 def test_the_robot_stands_on_the_floor() -> None:
     """Feet touch z = 0, and the body is where the engine has it. A polygon cuts a sphere short by less than 2 mm."""
     robot = settled(NONE)
-    points = np.concatenate([polygon for surface in surfaces(robot) for polygon in surface.polygons])
+    polygons = [polygon for surface in surfaces(robot) for polygon in surface.polygons]
+    assert {polygon.shape for polygon in polygons} == {(4, 3)}
+    points = np.concatenate(polygons)
     assert points[:, 2].min() == pytest.approx(0.0, abs=2e-3)
     body = np.concatenate(surfaces(robot)[0].polygons)
     np.testing.assert_allclose(body.mean(axis=0), robot.skeleton.getPositions()[3:6], atol=1e-9)

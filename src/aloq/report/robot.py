@@ -1,6 +1,6 @@
 """The six-legged robot as polygons, taken from the poses of its bodies, and films of it walking.
 
-A surface is a list of polygons (k, 3), in metres, with a colour.
+A surface is a list of quadrilaterals (4, 3), in metres, with a colour.
 """
 
 from __future__ import annotations
@@ -106,7 +106,9 @@ def _cylinder(start: Array, end: Array, radius: float) -> list[Array]:
     across /= np.linalg.norm(across)
     ring = radius * (np.outer(np.cos(_TURN), across) + np.outer(np.sin(_TURN), np.cross(axis, across)))
     sides = [np.array([start + a, start + b, end + b, end + a]) for a, b in pairwise(ring)]
-    return [*sides, start + ring[:-1], end + ring[:-1]]
+    # Ends in quadrilaterals as well: Matplotlib fills up polygons of fewer corners with whatever is in memory, and warns of it.
+    fans = [np.array([0 * across, *ring[i : i + 3]]) for i in range(0, _SIDES, 2)]
+    return [*sides, *(start + fan for fan in fans), *(end + fan for fan in fans)]
 
 
 def _ball(centre: Array, radius: float) -> list[Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -124,3 +125,28 @@ def test_ctrl_c_ends_with_130_and_says_what_is_kept(journal: bool, tmp_path: Pat
     assert result.exit_code == 130
     assert (f"kept in {path}" if journal else "use --journal FILE") in result.stderr
     assert "Traceback" not in result.output
+
+
+def test_tasks_are_listed_without_the_extra_of_the_hexapod(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dartpy", None)
+    result = call("tasks")
+    assert result.exit_code == 0, result.output
+    assert "hexapod-rear" in result.stdout
+    assert "aloq[hexapod]" in result.stdout
+    result = call("run", "hexapod")
+    assert result.exit_code == 2
+    assert 'pip install "aloq[hexapod]"' in result.stderr
+
+
+def test_hexapod_archive_goes_on_with_its_file(tmp_path: Path) -> None:
+    pytest.importorskip("dartpy")
+    pytest.importorskip("ribs")
+    words = ("hexapod", "archive", "--out", str(tmp_path / "gaits.npz"), "--evaluations")
+    for count in ("3", "5"):
+        result = call(*words, count)
+        assert result.exit_code == 0, result.output
+        assert f"gaits in {count} simulations" in result.stdout
+        assert "the farthest 1." in result.stdout  # the tripod
+    result = call(*words, "9", "--seed", "7")
+    assert result.exit_code == 2
+    assert "begun with seed 0, but seed 7 was asked for" in result.stderr

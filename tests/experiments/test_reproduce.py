@@ -189,7 +189,8 @@ def test_a_run_that_raises_is_reported_not_raised() -> None:
     assert "Did you mean 'branin'" in finished.error
 
 
-def test_methods_get_on_evenly(tmp_path: Path) -> None:
+def test_methods_get_on_evenly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "find_spec", lambda name: True)  # as if every extra were installed
     found = jobs(Plan("all", runs=3, out=tmp_path, methods=METHODS), silent)
     assert [job.seed for job in found] == sorted(job.seed for job in found)
     assert len({(job.target, *job.key) for job in found}) == len(found)
@@ -201,9 +202,15 @@ def test_an_extra_that_is_missing_leaves_a_method_out_or_is_an_error(monkeypatch
     said: list[str] = []
     found = jobs(Plan("all", runs=1), said.append)
     assert "trpo" not in {job.method for job in found}
-    assert said == ["trpo is left out, because what it needs is not installed. To get it: pip install 'aloq[rl]'"]
+    assert "hexapod" not in {job.target for job in found}
+    needs = {"trpo": "rl", "hexapod": "hexapod", "hexapod-rear": "hexapod"}
+    assert said == [
+        f"{n} is left out, because what it needs is not installed. To get it: pip install 'aloq[{e}]'" for n, e in needs.items()
+    ]
     with pytest.raises(MissingExtraError, match=r"'trpo' needs what is not installed. To get it: pip install 'aloq\[rl\]'"):
         jobs(Plan("arm-collision", runs=1, methods=("trpo",)), said.append)
+    with pytest.raises(MissingExtraError, match=r"'hexapod' needs what is not installed. To get it: pip install 'aloq\[hexapod\]'"):
+        jobs(Plan("hexapod", runs=1), said.append)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import typer
 from aloq.cli.errors import clean_exit
 
 # Written out, because asking `aloq.experiments.registry` loads JAX, and `--help` should not wait for it.
-TARGETS = ("method", "branin", "hartmann6", "fsre1", "fsre2", "arm-collision", "arm-breakage", "arm-torque")
+TARGETS = ("method", "branin", "hartmann6", "fsre1", "fsre2", "arm-collision", "arm-breakage", "arm-torque", "hexapod")
 
 
 def reproduce(

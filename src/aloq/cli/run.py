@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -75,7 +76,8 @@ def _print_best(study: Study, task: Task) -> None:
     for name, value in best.policy.items():
         typer.echo(f"  {name:<12} {value:.6g}" if isinstance(value, float) else f"  {name:<12} {value}")
     typer.echo(f"Expected {word}   {best.mean:.5g}   (90 % interval {low:.5g} to {high:.5g})")
-    typer.echo(f"In truth        {task.expected([best.policy])[0]:.5g}   (best possible {task.best:.5g})")
+    known = "" if math.isnan(task.best) else f"   (best possible {task.best:.5g})"
+    typer.echo(f"In truth        {task.expected([best.policy])[0]:.5g}{known}")
 
 
 def _check_figure(path: Path, method: str) -> None:

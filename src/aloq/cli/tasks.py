@@ -5,17 +5,26 @@ from __future__ import annotations
 
 def tasks() -> None:
     """List the tasks that `aloq run` knows."""
+    from math import isnan
+
     from rich.box import SIMPLE
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
+    from aloq.problem.errors import MissingExtraError
     from aloq.tasks import load, names
 
     table = Table(box=SIMPLE, padding=0)
     for heading in ("task", "policy", "environment", "goal", "best", "what it is"):
-        table.add_column(heading, no_wrap=heading not in ("policy", "what it is"))
-    for task in map(load, names()):
+        table.add_column(heading, no_wrap=heading not in ("policy", "environment", "what it is"))
+    for name in names():
+        try:
+            task = load(name)
+        except MissingExtraError as error:
+            table.add_row(name, "", "", "", "", "needs " + escape(str(error).rpartition(": ")[2]))
+            continue
         problem = task.problem
         variables = ", ".join(problem.policy_names), ", ".join(problem.environment_names)
-        table.add_row(task.name, *variables, problem.direction[:3], f"{task.best:.5g}", task.description)
+        table.add_row(task.name, *variables, problem.direction[:3], "?" if isnan(task.best) else f"{task.best:.5g}", task.description)
     Console().print(table)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
-import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -17,10 +15,10 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing.connection import wait as wait_for
 from typing import Any
 
 from aloq.experiments.target import ExperimentError, Job
+from aloq.study.worker import settle
 
 _ONE_THREAD = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
@@ -58,7 +56,7 @@ def run(jobs: Sequence[Job], workers: int, perform: Perform = perform) -> Iterat
     """Jobs as they finish. However the caller leaves this loop, the workers are ended."""
     before = set(multiprocessing.active_children())
     with _one_thread_each():
-        executor = ProcessPoolExecutor(min(workers, len(jobs)), multiprocessing.get_context("spawn"), initializer=_settle)
+        executor = ProcessPoolExecutor(min(workers, len(jobs)), multiprocessing.get_context("spawn"), initializer=settle)
         under_way = {executor.submit(perform, job) for job in jobs}  # starts the workers
     try:
         while under_way:
@@ -75,19 +73,6 @@ def run(jobs: Sequence[Job], workers: int, perform: Perform = perform) -> Iterat
         if under_way:
             for process in set(multiprocessing.active_children()) - before:
                 process.terminate()
-
-
-def _settle() -> None:
-    """In a worker: leave Ctrl-C to the parent, and do not outlive it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
-
-
-def _follow(sentinel: int) -> None:
-    wait_for([sentinel])
-    os._exit(1)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aloq.experiments import arm, arm_torque, branin, fsre, hartmann6, method
+from aloq.experiments import arm, arm_torque, branin, fsre, hartmann6, hexapod, method
 from aloq.experiments.target import Target
 from aloq.problem.errors import ProblemError, nearest
 
@@ -18,6 +18,7 @@ _TARGETS: dict[str, Target] = {
         arm.COLLISION,
         arm.BREAKAGE,
         arm_torque.TARGET,
+        hexapod.TARGET,
     )
 }
 

@@ -63,14 +63,14 @@ class Plan:
 def jobs(plan: Plan, say: Say) -> list[Job]:
     """All runs, in an order in which every method gets on evenly and workers seldom compile the same thing at once."""
     found = [(index, job) for index, target in enumerate(plan.targets) for job in target.jobs(plan.runs, plan.methods, plan.smoke)]
-    absent = {job.method: command for _, job in found if (command := missing(job.method))}
-    for method, command in absent.items():
-        if plan.methods and method in plan.methods:
-            raise MissingExtraError(f"The method {method!r} needs what is not installed. To get it: {command}")
-        say(f"{method} is left out, because what it needs is not installed. To get it: {command}")
+    absent = {name: command for _, job in found for name in (job.method, job.task) if (command := missing(name))}
+    for name, command in absent.items():
+        if name == plan.target or (plan.methods and name in plan.methods):
+            raise MissingExtraError(f"{name!r} needs what is not installed. To get it: {command}")
+        say(f"{name} is left out, because what it needs is not installed. To get it: {command}")
     order = list(dict.fromkeys(job.method for _, job in found))
     found.sort(key=lambda item: (item[1].seed, order.index(item[1].method), item[0]))
-    return [job for _, job in found if job.method not in absent]
+    return [job for _, job in found if job.method not in absent and job.task not in absent]
 
 
 def reproduce(plan: Plan, say: Say, run: Run = pool.run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -76,7 +77,7 @@ def _finish(axes: Axes, task: Task, title: str, chosen: dict[str, pd.DataFrame])
     logarithmic = highest > 10 * lowest > 0
     if logarithmic:
         _make_logarithmic(axes)
-    if task.best > 0 or not logarithmic:
+    if task.best > 0 or not (logarithmic or isnan(task.best)):
         axes.axhline(task.best, color=BLACK, linestyle=":", linewidth=1.5, label="best possible")
     axes.tick_params(labelleft=True)
     axes.set(xlabel="evaluations", ylabel=f"expected {task.returns}: median, quartiles")

@@ -16,6 +16,7 @@ from aloq.report.styles import ordered, style
 
 QUARTILES = {"q1": 0.25, "median": 0.5, "q3": 0.75}
 _GROUP = ["task", "method", "evaluations"]
+NO_PAPER = pd.DataFrame(columns=["task", "method", *QUARTILES])  # where the paper prints no numbers
 
 
 def curves(runs: pd.DataFrame) -> pd.DataFrame:

@@ -33,6 +33,7 @@ STYLES = {
     "unwarped-aloq": Style("unwarped ALOQ", ORANGE, "--", ">"),
     "one-step-aloq": Style("one-step ALOQ", VERMILION, "--", "d"),
     "map": Style("MAP", SKY, "--", "*"),
+    "best-intact": Style("best intact gait", VERMILION, ":", "h"),
 }
 OURS = ("aloq", "aloq-paper")
 BASELINES = ("naive", "wsn", "reinforce", "trpo")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from aloq.problem.errors import ProblemError, nearest
 from aloq.tasks import test_functions
 from aloq.tasks.arm import breakage, collision, torque
+from aloq.tasks.hexapod import task as hexapod
 from aloq.tasks.task import Task
 
 _TASKS: dict[str, Callable[[], Task]] = {
@@ -20,6 +21,8 @@ _TASKS: dict[str, Callable[[], Task]] = {
     "arm-breakage": breakage.arm_breakage,
     "arm-breakage-no-break": breakage.arm_breakage_no_break,
     "arm-torque": torque.arm_torque,
+    "hexapod": hexapod.hexapod,
+    "hexapod-rear": hexapod.hexapod_rear,
 }
 
 

@@ -1,0 +1,119 @@
+"""The robot with damaged legs: learning curves of the true expected reward, and what the final gaits earn by damage.
+
+The paper shows ALOQ, RQ-ALOQ and the gait that is best while nothing is damaged, and prints no numbers. Its second experiment has only
+the back legs at risk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from aloq.experiments.comparison import SMOKE_METHODS, Batch
+from aloq.experiments.follow import PaperSettings, configured, follow
+from aloq.experiments.target import Job, Outcome, Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from aloq.tasks import Task
+
+BEST_INTACT = "best-intact"  # no method but a constant: what one would use without thinking of damage
+BELIEVERS = ("aloq-paper", "aloq", "rq-aloq", "naive")
+_TITLES = {"hexapod": "front and back legs at risk", "hexapod-rear": "back legs at risk"}
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """Methods side by side on both tasks of the robot."""
+
+    name: str = "hexapod"
+    title: str = "The robot with damaged legs"
+    full: tuple[Batch, ...] = tuple(Batch(task, (*BELIEVERS, BEST_INTACT), 150, every=5) for task in _TITLES)
+    paper: PaperSettings = field(default_factory=PaperSettings)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        return self.full[0].methods
+
+    def batches(self, smoke: bool) -> tuple[Batch, ...]:
+        return tuple(Batch(batch.task, batch.methods, 6, every=3, initial=4) for batch in self.full) if smoke else self.full
+
+    def settings(self, smoke: bool) -> dict[str, Any]:
+        from aloq.tasks.hexapod import elites, model
+
+        archive = elites.shipped()
+        physics = {"physics": model.VERSION, "gaits": len(archive), "evaluations": archive.evaluations}
+        return {"batches": [asdict(batch) for batch in self.batches(smoke)], "paper": asdict(self.paper)} | physics
+
+    def budget(self) -> str:
+        return "; ".join(f"{batch.evaluations} evaluations of `{batch.task}` for {', '.join(BELIEVERS)}" for batch in self.full)
+
+    def jobs(self, runs: int, methods: Sequence[str] | None, smoke: bool) -> list[Job]:
+        chosen = methods if methods is not None else (*SMOKE_METHODS, BEST_INTACT) if smoke else self.methods
+        pairs = [(batch.task, method) for batch in self.full for method in batch.methods if method in chosen]
+        found = [Job(self.name, task, method, seed, smoke) for seed in range(runs) for task, method in pairs]
+        return [job for job in found if job.method != BEST_INTACT or job.seed == 0]
+
+    def perform(self, job: Job) -> Outcome:
+        from aloq import tasks
+
+        batch = next(batch for batch in self.batches(job.smoke) if batch.task == job.task)
+        task = tasks.load(job.task)
+        if job.method == BEST_INTACT:
+            return _constant(task, sorted(batch.checkpoints))
+        return follow(task, configured(job.method, self.paper, batch.initial), job.seed, batch.evaluations, batch.checkpoints)
+
+    def table(self, results: Results) -> pd.DataFrame:
+        """Quartiles of the true expected reward at the end, and what the final gaits earn on average by how much is damaged."""
+        from aloq.report.damage import by_kind
+        from aloq.report.quartiles import NO_PAPER, in_order, table
+
+        ends = table(results.runs, NO_PAPER).drop(columns=["paper_q1", "paper_median", "paper_q3"])
+        return in_order(ends.merge(by_kind(results.policies), how="left", on=["task", "method"]))
+
+    def figures(self, results: Results) -> dict[str, Figure]:
+        from aloq import tasks
+        from aloq.report.damage import conditions, draw_conditions
+        from aloq.report.learning import draw_panels
+        from aloq.report.quartiles import curves
+
+        ran = set(results.runs["task"])
+        panels = [(tasks.load(name), f"{name}: {title}") for name, title in _TITLES.items() if name in ran]
+        upto = self.batches(results.smoke)[0].evaluations
+        found = {"learning": draw_panels(curves(results.runs), panels, self.methods, upto)}
+        for task, _ in panels:
+            found[f"{task.name}-damage"] = draw_conditions(conditions(results.policies, task.name), task.name)
+        return found | {"walking": _draw_walking(results, panels[0][0])}
+
+
+def _constant(task: Task, checkpoints: list[int]) -> Outcome:
+    """The best intact gait, which learns nothing."""
+    from aloq.tasks.hexapod.task import best_intact, policy
+
+    chosen = policy(best_intact())
+    true, nothing = float(task.expected([chosen])[0]), [None] * len(checkpoints)
+    columns: dict[str, list[Any]] = {"evaluations": checkpoints, "true": [true] * len(checkpoints), "believed": nothing, "std": nothing}
+    return Outcome(columns | {"seconds": [0.0] * len(checkpoints)}, chosen)
+
+
+def _draw_walking(results: Results, task: Task) -> Figure:
+    """Typical final gaits of the first method that was run and of the best intact gait, under the damage where they differ most."""
+    from aloq.report.damage import most_telling
+    from aloq.report.robot import film
+    from aloq.report.styles import style
+    from aloq.report.typical import typical
+    from aloq.report.walking import draw_strip
+    from aloq.tasks.hexapod.task import best_intact, controller, policy
+
+    ends = typical(results.policies, task)
+    name = next((name for name in BELIEVERS if name in ends), BEST_INTACT)
+    ours, theirs = controller(ends.get(name, policy(best_intact()))), controller(policy(best_intact()))
+    damage, words = most_telling(ours, theirs, task.name)
+    gaits = {style(name).label: ours, style(BEST_INTACT).label: theirs}
+    return draw_strip({f"{label}, {words}": film(gait, damage, every=0.1) for label, gait in gaits.items()})
+
+
+TARGET = Damaged()

@@ -1,0 +1,147 @@
+"""MAP-Elites: keep the farthest walker of every cell, and try variations of those kept.
+
+Batches are as large whatever the number of processes, draw from a generator of their own, and are entered in order, so that a search
+gives the same archive on one process or many, and whether or not it was stopped and resumed between batches.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aloq.problem.errors import ProblemError
+from aloq.study.worker import settle
+from aloq.tasks.hexapod.controller import GRID, PARAMETERS, TRIPOD
+from aloq.tasks.hexapod.elites import CELLS, Elites, load
+from aloq.tasks.hexapod.extra import dart
+from aloq.tasks.hexapod.extra import load as extra
+from aloq.tasks.hexapod.simulate import STEPS, SimulationError, walk
+
+Genes = NDArray[np.uint8]
+Outcome = tuple[float, NDArray[np.int64]] | None  # distance and contacts; None if it fell
+Trial = Callable[[Genes], Outcome]
+Report = Callable[[Elites], None]
+
+BATCH = 256  # small, so that good gaits soon have offspring; large enough to keep some dozen processes busy
+_CHUNK = 4  # controllers a process takes at a time: few, so that none waits long for the last
+_RATE, _NEAR = 0.05, 3.0  # of mutation, a gene; half of those that change step by so much (standard deviation), half are drawn anew
+
+
+@dataclass(frozen=True)
+class Search:
+    """What to do. `evaluations` is the number of simulations in all, those in the file included."""
+
+    evaluations: int
+    out: Path
+    workers: int = 1
+    seed: int = 0
+    batch: int = BATCH
+
+    def __post_init__(self) -> None:
+        for name, value in (("evaluations", self.evaluations), ("workers", self.workers)):
+            if value < 1:
+                raise ProblemError(f"`{name}` must be at least 1, but it is {value}.")
+
+
+def evaluate(genes: Genes) -> Outcome:
+    """Five seconds of the intact robot."""
+    try:
+        found = walk(genes / GRID)
+    except SimulationError:
+        return None
+    return None if found.fell else (found.distance, found.contacts)
+
+
+def search(plan: Search, report: Report = lambda elites: None, trial: Trial = evaluate) -> Elites:
+    """Fill the archive in `plan.out`, from where it stands. It is written after every batch."""
+    if trial is evaluate:
+        dart()  # refuses here, not in a worker
+    elites = _begun(plan)
+    grid = _grid(elites)
+    with _workers(plan.workers) as executor:
+        while elites.evaluations < plan.evaluations:
+            size = min(plan.batch, plan.evaluations - elites.evaluations)
+            children = offspring(elites, size, np.random.default_rng([plan.seed, elites.evaluations]))
+            outcomes = executor.map(trial, children, chunksize=_CHUNK) if executor else map(trial, children)
+            _enter(grid, children, list(outcomes))
+            elites = replace(_content(grid), evaluations=elites.evaluations + size, seed=plan.seed)
+            elites.save(plan.out)
+            report(elites)
+    return elites
+
+
+def offspring(elites: Elites, count: int, generator: np.random.Generator) -> Genes:
+    """Controllers to try: variations of those kept; while there are none, the tripod and random ones: (count, 36)."""
+    fresh = generator.integers(0, GRID + 1, (count, PARAMETERS), dtype=np.uint8)
+    if not len(elites):
+        fresh[0] = np.round(TRIPOD * GRID)  # to walk at all is rare among random controllers: begin with one that does
+        return fresh
+    parents = elites.genes[_parents(elites, count, generator)]
+    near = np.clip(np.round(parents + generator.normal(0, _NEAR, parents.shape)), 0, GRID).astype(np.uint8)
+    changed = generator.random(parents.shape) < _RATE
+    changed[np.arange(count), generator.integers(0, PARAMETERS, count)] = True  # else it would be its parent again
+    return np.where(changed, np.where(generator.random(parents.shape) < 0.5, near, fresh), parents)
+
+
+def _parents(elites: Elites, count: int, generator: np.random.Generator) -> NDArray[np.intp]:
+    """Half of the parents come from all, to fill cells; half from the tenth that gets farthest, because good gaits are few at first."""
+    anyone = generator.integers(0, len(elites), count)
+    farthest = np.argsort(-elites.distance, kind="stable")[: max(1, len(elites) // 10)]
+    return np.where(generator.random(count) < 0.5, anyone, generator.choice(farthest, count))
+
+
+def _begun(plan: Search) -> Elites:
+    if not plan.out.exists():
+        plan.out.parent.mkdir(parents=True, exist_ok=True)
+        return Elites(np.empty((0, PARAMETERS), np.uint8), np.empty((0, 6), np.uint16), np.empty(0, np.float32), seed=plan.seed)
+    found = load(plan.out)
+    if found.seed != plan.seed:
+        raise ProblemError(f"{plan.out} was begun with seed {found.seed}, but seed {plan.seed} was asked for. Name another file.")
+    return found
+
+
+def _grid(elites: Elites) -> Any:
+    """An archive of pyribs that holds some elites."""
+    types = {"solution_dtype": np.uint8, "objective_dtype": np.float32, "measures_dtype": np.float64}
+    fields = {"contacts": ((6,), np.uint16)}
+    ranges = [(0.0, 1.0)] * 6
+    grid = extra("ribs.archives").GridArchive(solution_dim=PARAMETERS, dims=[CELLS] * 6, ranges=ranges, extra_fields=fields, **types)
+    if len(elites):
+        grid.add(elites.genes, elites.distance, elites.duty, contacts=elites.contacts)
+    return grid
+
+
+def _enter(grid: Any, genes: Genes, outcomes: list[Outcome]) -> None:
+    alive = [(child, *outcome) for child, outcome in zip(genes, outcomes, strict=True) if outcome is not None]
+    if alive:
+        children, distances, contacts = map(np.array, zip(*alive, strict=True))
+        grid.add(children, distances, contacts / STEPS, contacts=contacts)
+
+
+def _content(grid: Any) -> Elites:
+    """What the archive holds, cell by cell, whatever came in first."""
+    data = grid.data(["solution", "contacts", "objective", "index"])
+    order = np.argsort(data["index"])
+    return Elites(data["solution"][order], data["contacts"][order], data["objective"][order])
+
+
+@contextmanager
+def _workers(count: int) -> Iterator[Executor | None]:
+    """Processes to simulate in, if more than one."""
+    if count == 1:
+        yield None
+        return
+    context = multiprocessing.get_context("spawn")
+    executor = ProcessPoolExecutor(count, context, initializer=settle)
+    try:
+        yield executor
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)

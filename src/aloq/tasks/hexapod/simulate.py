@@ -1,0 +1,138 @@
+"""Walking: the robot is set down, lets the dust settle, and follows its controller for five seconds.
+
+The engine is deterministic: the same controller and damage give the same numbers, on the same machine and build, to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate, repeat
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from aloq.problem.errors import AloqError
+from aloq.tasks.hexapod.controller import SAMPLES, angles
+from aloq.tasks.hexapod.damage import NONE, Damage
+from aloq.tasks.hexapod.model import Robot, build
+
+Array = NDArray[np.float64]
+
+STEP = 0.015  # seconds
+DURATION = 5.0
+HIGHEST = 0.3  # metres: what rises above has jumped, which the real robot must not
+TOO_FAST = 20.0  # metres or radians a second of the body: no gait gets near, an exploding simulation does
+_SETTLING, _STILL, _CALM = 0.001, 1e-4, 30  # seconds a step; change of the pose a step; steps so still in a row
+_PATIENCE = 1000  # steps of settling at most
+
+# When each step begins, added up as a clock would; the samples of the controller that this gives are part of a gait.
+TIMES = tuple(t for t in accumulate(repeat(STEP, int(DURATION / STEP) + 1), initial=0.0) if t < DURATION)
+STEPS = len(TIMES)
+
+
+class SimulationError(AloqError, FloatingPointError):
+    """The simulation blew up: its numbers mean nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """How five seconds went."""
+
+    distance: float  # forward, in metres; of a robot that fell, until then
+    contacts: NDArray[np.int64]  # (6,) steps during which each foot touched the ground
+    fell: str  # why it counts as fallen; empty if it does not
+
+    @property
+    def duty(self) -> Array:
+        """The share of time each foot touched the ground: (6,)."""
+        return self.contacts / STEPS
+
+
+def walk(controller: ArrayLike, damage: Damage = NONE) -> Walk:
+    """Five seconds with a controller, or less if the robot falls."""
+    robot = settled(damage)
+    start, fell = forward(robot), ""
+    contacts = np.zeros(6, dtype=np.int64)
+    for _ in steps(robot, controller):
+        touching = robot.world.getLastCollisionResult()
+        contacts += [leg in robot.legs and touching.inCollision(robot.legs[leg][2]) for leg in range(6)]
+        if fell := fallen(robot):
+            break
+    return Walk(forward(robot) - start, contacts, fell)
+
+
+def crossing(controller: ArrayLike, damage: Damage, line: float) -> float:
+    """After how many seconds the body's centre crosses a line so far ahead; infinity if it falls before, or is too slow."""
+    robot = settled(damage)
+    start = before = forward(robot)
+    for time in steps(robot, controller):
+        after = forward(robot)
+        if fallen(robot):
+            break
+        if after - start >= line:
+            return time - STEP * (after - start - line) / (after - before)  # between two steps it moves evenly
+        before = after
+    return math.inf
+
+
+def fallen(robot: Robot) -> str:
+    """Why the robot counts as fallen; empty if it does not."""
+    if robot.body.getTransform().rotation()[2, 2] < 0:
+        return "turned over"
+    if robot.skeleton.getPosition(5) > HIGHEST:
+        return "jumped"
+    return "body on the floor" if robot.world.getLastCollisionResult().inCollision(robot.body) else ""
+
+
+def forward(robot: Robot) -> float:
+    """Where the body's centre is along x."""
+    return float(robot.skeleton.getPosition(3))
+
+
+def steps(robot: Robot, controller: ArrayLike) -> Iterator[float]:
+    """Follow a controller for five seconds; gives the time after each step."""
+    table = angles(controller)[:, robot.columns]
+    for time in TIMES:
+        drive(robot, table[int(time * SAMPLES) % SAMPLES])
+        yield time + STEP
+
+
+def drive(robot: Robot, wanted: Array, step: float = STEP) -> None:
+    """One step of a length towards the joints' wanted angles. Joints move by a fraction 1/pi of what is missing."""
+    skeleton = robot.skeleton
+    commands = np.zeros(6 + len(wanted))
+    commands[6:] = (wanted - skeleton.getPositions()[6:]) / (math.pi * step)
+    skeleton.setCommands(commands)
+    robot.world.step(False)
+    speed = np.abs(skeleton.getVelocities()[:6]).max()
+    if not speed < TOO_FAST:  # also if it is no number
+        _settled.cache_clear()  # what blew up may stay broken
+        raise SimulationError(f"The simulation blew up: the body moves at {speed:.3g} m/s, with legs {', '.join(robot.damage)}.")
+
+
+def settled(damage: Damage) -> Robot:
+    """A robot that was set down and stands as it will, at time 0."""
+    robot, positions, velocities = _settled(damage)
+    robot.skeleton.resetGeneralizedForces()
+    robot.skeleton.setPositions(positions)
+    robot.skeleton.setVelocities(velocities)
+    return robot
+
+
+@lru_cache(maxsize=81)
+def _settled(damage: Damage) -> tuple[Robot, Array, Array]:
+    """A robot, and its positions and velocities after settling. It is used again: building one takes longer than a walk."""
+    robot = build(damage)
+    robot.world.setTimeStep(_SETTLING)
+    calm, wanted = 0, np.zeros(len(robot.columns))
+    for _ in range(_PATIENCE):
+        before = np.array(robot.skeleton.getPositions()[:6])
+        drive(robot, wanted, _SETTLING)
+        calm = calm + 1 if np.linalg.norm(robot.skeleton.getPositions()[:6] - before) < _STILL else 0
+        if calm > _CALM:
+            break
+    robot.world.setTimeStep(STEP)
+    return robot, np.array(robot.skeleton.getPositions()), np.array(robot.skeleton.getVelocities())

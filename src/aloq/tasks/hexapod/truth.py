@@ -1,0 +1,80 @@
+"""Expected rewards: every damage simulated once, weighted by its probability, and kept on the disk.
+
+One file holds what one controller does under each damage. Its name is a hash of all that decides that; it is written whole or not at
+all, so that a crash, or several processes at once, do no harm.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aloq.tasks.hexapod.damage import PROBABILITIES, STATES, damage
+from aloq.tasks.hexapod.model import VERSION
+from aloq.tasks.hexapod.simulate import crossing
+
+Array = NDArray[np.float64]
+
+LINE = 1.0  # metres to the finish
+
+
+def reward(seconds: float) -> float:
+    """0 if the line was not crossed, else 100 + 50 times the average speed."""
+    return 100.0 + 50.0 * LINE / seconds if np.isfinite(seconds) else 0.0
+
+
+def conditions(legs: tuple[str, ...]) -> list[tuple[dict[str, str], float]]:
+    """Every state that the legs at risk can be in together, and its probability."""
+    odds = dict(zip(STATES, PROBABILITIES, strict=True))
+    found = [dict(zip(legs, states, strict=True)) for states in product(STATES, repeat=len(legs))]
+    return [(condition, float(np.prod([odds[state] for state in condition.values()]))) for condition in found]
+
+
+def rewards(controller: Array, legs: tuple[str, ...]) -> Array:
+    """The reward in each of `conditions(legs)`, in that order."""
+    return np.array([reward(seconds) for seconds in _times(controller.tobytes(), legs)])
+
+
+def expected(controller: Array, legs: tuple[str, ...]) -> float:
+    """The expected reward when these legs are at risk."""
+    return float(rewards(controller, legs) @ [weight for _, weight in conditions(legs)])
+
+
+@lru_cache(maxsize=4096)
+def _times(controller: bytes, legs: tuple[str, ...]) -> tuple[float, ...]:
+    """When the line is crossed in each condition, from the disk if it is there."""
+    path = _path(controller, legs)
+    if path is not None and path.exists():
+        return tuple(np.load(path).tolist())
+    values = np.frombuffer(controller)
+    times = tuple(crossing(values, damage(condition), LINE) for condition, _ in conditions(legs))
+    if path is not None:
+        _keep(path, np.array(times))
+    return times
+
+
+def _path(controller: bytes, legs: tuple[str, ...]) -> Path | None:
+    """Where a controller's times are kept; None if nothing shall be kept."""
+    from aloq.gp.numerics import cache_folder  # loads JAX
+
+    folder = cache_folder()
+    key = hashlib.sha256(controller + f"{VERSION} {LINE} {' '.join(legs)}".encode()).hexdigest()[:32]
+    return None if folder is None else folder / "hexapod" / f"{key}.npy"
+
+
+def _keep(path: Path, times: Array) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, draft = tempfile.mkstemp(dir=path.parent, suffix=".part")
+    except OSError:
+        return  # a folder that cannot be written to costs time, no more
+    with os.fdopen(handle, "wb") as file:
+        np.save(file, times)
+    Path(draft).replace(path)

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsFloat, SupportsIndex, overload
@@ -24,14 +24,16 @@ from aloq.problem.errors import JournalError, StudyError
 from aloq.problem.objective import Expectation
 from aloq.problem.problem import Problem
 from aloq.study import header
-from aloq.study.arguments import check_executor, check_method, check_point, check_problem, check_seed, check_simulate
+from aloq.study.arguments import check_executor, check_method, check_point, check_problem, check_seed, check_simulate, check_timeout
 from aloq.study.best import Best
 from aloq.study.checks import real, shown, whole
+from aloq.study.crew import Crew, Executors
 from aloq.study.journal import Journal, read
 from aloq.study.ledger import Ledger, replay
+from aloq.study.outcome import Simulate
 from aloq.study.progress import Show, bar
 from aloq.study.record import plain
-from aloq.study.run import Flight, Simulate, run
+from aloq.study.run import Flight, run
 from aloq.study.trial import Trial
 
 if TYPE_CHECKING:
@@ -194,24 +196,42 @@ class Study:
             ) from error
 
     def optimize(
-        self, simulate: Simulate, evaluations: int, *, executor: Executor | None = None, parallel: int = 1, progress: Show = True
+        self,
+        simulate: Simulate,
+        evaluations: int,
+        *,
+        executor: Executors = None,
+        parallel: int = 1,
+        timeout: float | None = None,
+        retries: int = 0,
+        progress: Show = True,
     ) -> None:
         """Simulate until the study holds `evaluations` returns in all.
 
-        `simulate(policy, environment)` gets two dicts and returns a number. If it raises, or returns something else, the trial counts as
-        failed and the study goes on, until 20 in a row fail. Trials that an earlier process left pending are simulated first.
+        `simulate(policy, environment)` gets two dicts and returns a number. If it raises, or returns something else, it is called again
+        up to `retries` times; then the trial counts as failed and the study goes on, until 20 in a row fail. Trials that an earlier process
+        left pending are simulated first.
 
-        With an `executor`, `parallel` simulations run at once, and are told in the order they end. Let a ProcessPoolExecutor spawn its
-        processes (`mp_context=multiprocessing.get_context("spawn")`): JAX, which most methods use, does not bear forking.
+        `parallel` simulations run at once, in as many processes, and are told in the order they end. With `timeout`, a simulation that
+        takes more seconds is ended, with all processes that it started, and counts as failed. For both, the simulator leaves this process,
+        also where `parallel` is 1: it must be a function at the top level of a module (or cloudpickle must be installed), a script that
+        calls `optimize` needs a main guard, and what the simulator changes in its memory is not seen here.
+
+        An `executor` of concurrent.futures, or a function that makes one, simulates instead: threads, other machines. Its workers enforce
+        the `timeout` with a process each. A worker that dies costs its simulations a repeat, three times at most. If the executor breaks
+        with it, as a ProcessPoolExecutor does, a function is called for a new one; without it, the run ends with a StudyError, and
+        calling `optimize` with another executor goes on. Let a ProcessPoolExecutor spawn its processes
+        (`mp_context=multiprocessing.get_context("spawn")`): JAX, which most methods use, does not bear forking.
 
         Ctrl-C stops the run: what was told is kept, the simulations under way stay pending, and KeyboardInterrupt goes on to the caller.
         """
         evaluations, parallel = whole("evaluations", evaluations, least=1), whole("parallel", parallel, least=1)
-        flight = Flight(check_simulate(simulate), check_executor(executor, parallel))
+        simulate, retries = check_simulate(simulate), whole("retries", retries, least=0)
+        executor, timeout = check_executor(executor), check_timeout(timeout)
         self._check_open()
         try:
-            with bar(progress, self.counts.told, evaluations) as report:
-                run(self, flight, self._supply(), evaluations, parallel, report)
+            with bar(progress, self.counts.told, evaluations) as report, closing(Crew(executor, parallel, timeout)) as crew:
+                run(self, Flight(simulate, crew, retries), self._supply(), evaluations, parallel, report)
         except KeyboardInterrupt:
             if self._journal is not None:
                 kept = f"{self.counts.told} of {evaluations} evaluations are kept in {self._journal.path}"

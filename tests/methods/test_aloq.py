@@ -221,3 +221,18 @@ def test_a_deterministic_simulator_is_not_asked_the_same_again() -> None:
     for asked in (history.asked, history.asked + 1):  # a first and a second call
         point = ALTERNATING.suggest(ENCODING, replace(history, asked=asked), study.state, 0).point
         assert not np.any(np.all(history.told == point, axis=1))
+
+
+def test_failures_that_cluster_are_avoided_and_those_at_random_are_not(study: Play) -> None:
+    """Without failures the next policies lie above 0.5 now and then; with all of that half failing, hardly."""
+    history, _ = at(study, 14)
+    rng = np.random.default_rng(0)
+    theta = ENCODING.spread_environments(rng.random((24, 1)))
+    upper = np.concatenate([0.5 + 0.5 * rng.random((24, 1)), theta], axis=1)
+    lower = history.told[:, 0] < 0.5
+    clustered = replace(history, told=history.told[lower], values=history.values[lower], failed=upper, asked=int(lower.sum()) + 24)
+    free = replace(clustered, failed=upper[:0])
+    with_, without = (
+        [SMALL.suggest(ENCODING, replace(h, asked=h.asked + 2 * i), None, 0).point[0] for i in range(3)] for h in (clustered, free)
+    )
+    assert max(with_) < 0.5 < max(without)

@@ -186,7 +186,7 @@ def test_returns_are_told_in_the_order_they_end(study: Study) -> None:
 
     puppet = Puppet(last_first)
     study.optimize(simulate, 3, executor=puppet, parallel=3, progress=False)
-    assert study._ledger.told == (2, 0, 1)
+    assert study._ledger.told == [2, 0, 1]
 
 
 def test_what_came_back_is_told_although_the_run_ends(study: Study, path: Path, problem: Problem) -> None:

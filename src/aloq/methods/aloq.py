@@ -8,7 +8,7 @@ their fbar. Variants exchange one part: the model, the policy rule, the environm
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,7 @@ from jax import Array as JaxArray
 
 from aloq.acquisition.average import total
 from aloq.acquisition.environment import EnvironmentRule, VarianceReduction
+from aloq.acquisition.failure import Failures, Feasible, learn, success
 from aloq.acquisition.intensify import Intensify
 from aloq.acquisition.maximise import Direct, Maximiser, MultiStart
 from aloq.acquisition.policy import UCB, PolicyRule
@@ -72,24 +73,26 @@ class ALOQ:
         with computing():
             chains = self._chains(encoding, history, state, seed)
             belief, _ = self._belief(encoding, history, chains)
-            pi = self._policy(encoding, history, belief, seed)
-            taken = _taken(pi, history)
-            theta = self.environment_rule.choose(belief, encoding, pi, taken, [seed, history.asked, 2])
+            failures = learn(encoding, history.told, history.failed) if len(history.failed) else None
+            pi = self._policy(encoding, history, belief, failures, seed)
+            chance = None if failures is None else partial(success, failures)
+            theta = self.environment_rule.choose(belief, encoding, pi, _taken(pi, history), [seed, history.asked, 2], chance)
         return Suggestion(np.concatenate([pi, theta]), _to_state(chains))
 
     def designing(self, encoding: Encoding, history: History) -> bool:
         """Whether the next pair is still one of the initial design; while nothing was told, the design goes on."""
         return history.asked < self._initial(encoding) or not len(history.told)
 
-    def _policy(self, encoding: Encoding, history: History, belief: Belief, seed: int) -> Array:
+    def _policy(self, encoding: Encoding, history: History, belief: Belief, failures: Failures | None, seed: int) -> Array:
         """The most promising policy and, every other time, the one believed best so far."""
+        rule = self.policy_rule if failures is None else Feasible(self.policy_rule, failures)
         simulated = _distinct(history.told[:, : encoding.policy_dim])
         mean, std = _evaluate(belief, simulated)
         leader = int(np.argmax(mean))
 
         @cache
         def promising() -> Array:
-            return self.maximiser.maximise(self.policy_rule, belief, encoding, simulated, simulated[leader], [seed, history.asked, 1])
+            return self.maximiser.maximise(rule, belief, encoding, simulated, simulated[leader], [seed, history.asked, 1])
 
         def doubt() -> float:
             return float(_evaluate(belief, promising()[None])[1][0])

@@ -118,16 +118,16 @@ def _finished(future: Future[Outcome]) -> bool:
 
 def run(study: Study, flight: Flight, trials: Iterator[Trial], evaluations: int, parallel: int, report: Report) -> None:
     """Keep `parallel` trials in flight until the study holds `evaluations` returns."""
-    failures = 0
+    failures, failures_count = 0, study.problem.failure_value is not None
     try:
-        while study.counts.told < evaluations:
-            room = len(flight) < parallel and study.counts.told + len(flight) < evaluations
+        while study.evaluations < evaluations:
+            room = len(flight) < parallel and study.evaluations + len(flight) < evaluations
             if room:
                 flight.launch(next(trials))
             for trial, outcome in flight.landed(wait=not room):
                 _settle(study, trial, outcome, report)
                 failures = failures + 1 if outcome.value is None else 0
-                if failures == _PATIENCE:
+                if failures == _PATIENCE and not (failures_count and study.counts.told):
                     raise StudyError(f"{_PATIENCE} simulations in a row failed. Mend the simulator; the last reason was:\n{outcome.reason}")
     except BaseException:
         for trial, outcome in flight.abandon():
@@ -143,4 +143,4 @@ def _settle(study: Study, trial: Trial, outcome: Outcome, report: Report) -> Non
         study.fail(trial.id, outcome.reason, seconds=seconds)
     else:
         study.tell(trial.id, outcome.value, seconds=seconds)
-    report(study.counts.told, study.counts.failed, math.nan if outcome.value is None else outcome.value)
+    report(study.evaluations, study.counts.failed, math.nan if outcome.value is None else outcome.value)

@@ -90,5 +90,5 @@ _compiled: dict[Score, Score] = {rule: jax.jit(rule) for rule in (_reduction, _u
 def _scores(rule: Score, belief: Belief, pi: Points, theta: Points, chance: Chance = None) -> Points:
     """Score environments theta, (q, e), in a padded batch; both rules are gains, expected if the simulation does not fail."""
     x = np.concatenate([np.broadcast_to(pi, (len(theta), len(pi))), theta], axis=1)
-    scores = np.asarray(_compiled[rule](belief, jnp.asarray(pi), jnp.asarray(pad(x, padded_size(len(x)))))[: len(x)])
+    scores = np.asarray(_compiled[rule](belief, jnp.asarray(pi), jnp.asarray(pad(x, padded_size(len(x), 16))))[: len(x)])
     return scores if chance is None else scores * chance(x)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from aloq.methods.interface import Array, Method, State
+from aloq.methods.interface import Array, Method, Suggestion
 from aloq.problem.encoding import Encoding
 from aloq.study.arguments import check_point
 from aloq.study.ledger import Ledger, encoded, first_with
@@ -30,20 +29,28 @@ class Drafts:
         self._drafted = self._asked[:0]  # (k, D)
         self._records: list[Record] = []
 
-    def next(self) -> Record:
-        suggestion = self._method.suggest(self._encoding, self._history, copy.deepcopy(self._state), self._seed)
-        return self._draft(check_point(suggestion.point, self._encoding, self._method), suggestion.state)
+    def make(self, count: int) -> list[Record]:
+        """So many more, in one go where the method knows how to."""
+        together = getattr(self._method, "suggest_many", None)
+        if count == 1 or together is None:
+            return [self._next() for _ in range(count)]
+        suggestions = together(self._encoding, self._history, copy.deepcopy(self._state), self._seed, count)
+        return [self._draft(suggestion) for suggestion in suggestions]
 
-    def _draft(self, point: Array, state: State) -> Record:
-        """The trial at `point`, or at another one if that is out already, or has failed."""
+    def _next(self) -> Record:
+        return self._draft(self._method.suggest(self._encoding, self._history, copy.deepcopy(self._state), self._seed))
+
+    def _draft(self, suggestion: Suggestion) -> Record:
+        """The trial at the point suggested, or at another one if that is out already, or has failed."""
+        point = check_point(suggestion.point, self._encoding, self._method)
         rng = np.random.default_rng([self._seed, self._history.asked, 4])
         for candidate in (point, *others(self._encoding, point, rng), point):
             x, t = candidate[: self._encoding.policy_dim], candidate[self._encoding.policy_dim :]
             policy, environment = self._policy(x), self._encoding.decode_environment(t)
             if self._free(encoded(self._encoding, policy, environment)):
                 break
-        record = {"event": "ask", "id": self._history.asked, "policy": policy, "environment": environment, "state": state}
-        return self._taken_in(plain("state of a method", record))
+        record = {"event": "ask", "id": self._history.asked, "policy": policy, "environment": environment}
+        return self._taken_in(plain("state of a method", record | {"state": suggestion.state}))
 
     def _free(self, point: Array) -> bool:
         return not any(np.any(np.all(points == point, axis=1)) for points in (self._history.pending, self._failed))
@@ -57,12 +64,11 @@ class Drafts:
         return self._encoding.decode_policy(x) if number is None else self._records[number]["policy"]
 
     def _taken_in(self, record: Record) -> Record:
-        point = encoded(self._encoding, record["policy"], record["environment"])[None]
-        self._drafted = np.concatenate([self._drafted, point])
+        point = encoded(self._encoding, record["policy"], record["environment"])
+        self._drafted = np.concatenate([self._drafted, point[None]])
         self._records.append(record)
         self._state = record["state"]
-        history = self._history
-        self._history = replace(history, pending=np.concatenate([history.pending, point]), asked=history.asked + 1)
+        self._history = self._history.awaiting(point)
         return record
 
 

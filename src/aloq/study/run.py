@@ -14,6 +14,7 @@ from aloq.problem.errors import AloqError, StudyError
 from aloq.study.crew import Crew, broken, refusal, worker_died
 from aloq.study.outcome import Outcome, Simulate
 from aloq.study.progress import Report
+from aloq.study.supply import Supply
 from aloq.study.trial import Trial
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Flight:
         self._crew = crew
         self._retries = retries
         self._out: dict[Future[Outcome], _Attempt] = {}
-        self._back: SimpleQueue[Future[Outcome]] = SimpleQueue()
+        self._back: SimpleQueue[Future[Outcome] | None] = SimpleQueue()
 
     def __len__(self) -> int:
         return len(self._out)
@@ -64,13 +65,17 @@ class Flight:
         attempt.generation = self._crew.generation
         return self._crew.submit(self._simulate, attempt.trial)
 
+    def wake(self) -> None:
+        """End the waiting of `landed`, from any thread."""
+        self._back.put(None)
+
     def landed(self, wait: bool) -> Iterator[tuple[Trial, Outcome]]:
-        """What came back for good, in that order; with `wait`, not before something came back at all."""
+        """What came back for good, in that order; with `wait`, not before something came back, or `wake` was called."""
         with contextlib.suppress(Empty):
             future = self._back.get(block=wait)
             while True:
-                attempt = self._out.pop(future, None)  # None: a broken executor had it, and it was launched again
-                if attempt is not None:
+                attempt = None if future is None else self._out.pop(future, None)
+                if future is not None and attempt is not None:  # else a broken executor had it, and it was launched again
                     outcome = self._outcome(attempt, future)
                     if self._settled(attempt, outcome):
                         yield attempt.trial, outcome
@@ -116,15 +121,16 @@ def _finished(future: Future[Outcome]) -> bool:
     return future.done() and not future.cancelled() and future.exception() is None
 
 
-def run(study: Study, flight: Flight, trials: Iterator[Trial], evaluations: int, parallel: int, report: Report) -> None:
+def run(study: Study, flight: Flight, supply: Supply, evaluations: int, parallel: int, report: Report) -> None:
     """Keep `parallel` trials in flight until the study holds `evaluations` returns."""
     failures, failures_count = 0, study.problem.failure_value is not None
     try:
         while study.evaluations < evaluations:
-            room = len(flight) < parallel and study.evaluations + len(flight) < evaluations
-            if room:
-                flight.launch(next(trials))
-            for trial, outcome in flight.landed(wait=not room):
+            launched = supply.take(parallel - len(flight), evaluations - study.evaluations - len(flight))
+            for trial in launched:
+                flight.launch(trial)
+            for trial, outcome in flight.landed(wait=not launched):
+                supply.simulated(outcome.seconds)
                 _settle(study, trial, outcome, report)
                 failures = failures + 1 if outcome.value is None else 0
                 if failures == _PATIENCE and not (failures_count and study.counts.told):

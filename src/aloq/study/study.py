@@ -10,7 +10,7 @@ import copy
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
@@ -35,6 +35,7 @@ from aloq.study.outcome import Simulate
 from aloq.study.progress import Show, bar
 from aloq.study.record import Record, plain
 from aloq.study.run import Flight, run
+from aloq.study.supply import Supply
 from aloq.study.trial import Trial
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class Study:
             with self._lock:
                 self._check_open()
                 drafts = Drafts(self._ledger, self._method, self._seed)
-            records = [drafts.next() for _ in range(n)]
+            records = drafts.make(n)
             with self._lock:
                 return self._hand_out(records)
 
@@ -235,21 +236,19 @@ class Study:
         self._check_open()
         try:
             with bar(progress, self.evaluations, evaluations) as report, closing(Crew(executor, parallel, timeout)) as crew:
-                run(self, Flight(simulate, crew, retries), self._supply(), evaluations, parallel, report)
+                flight = Flight(simulate, crew, retries)
+                with closing(Supply(self._ask, self._left_over(), parallel, flight.wake)) as supply:
+                    run(self, flight, supply, evaluations, parallel, report)
         except KeyboardInterrupt:
             if self._journal is not None:
                 kept = f"{self.evaluations} of {evaluations} evaluations are kept in {self._journal.path}"
                 print(f"Interrupted: {kept}. Run the script again to go on.", file=sys.stderr)
             raise
 
-    def _supply(self) -> Iterator[Trial]:
-        """Trials to simulate: first the pending ones that nobody in this process holds, then new ones."""
+    def _left_over(self) -> list[Trial]:
+        """The pending trials that nobody in this process holds."""
         ledger = self._ledger
-        for number in ledger.pending:
-            if number not in self._held:
-                yield copy.deepcopy(ledger.entries[number].trial)
-        while True:
-            yield from self._ask(1)
+        return [copy.deepcopy(ledger.entries[number].trial) for number in ledger.pending if number not in self._held]
 
     def best(self, environment: Any = None, objective: Any = None) -> Best:
         """The policy believed best among those simulated.

@@ -19,7 +19,7 @@ def tip(setting: Sequence[float]) -> complex:
 
 def torque_cost(torques: Sequence[float], rigidity: float) -> float:
     """The cost of `arm-torque` at one rigidity, without breakage."""
-    return 100 * abs(tip(np.array(torques) / rigidity) - tip((0.8, 0.6, 0.6)))
+    return 100 * abs(tip(np.array(torques) / rigidity) - tip((0.8, 0.6, 0.4)))
 
 
 def mean_torque_cost(torques: Sequence[float]) -> float:

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
@@ -20,12 +18,12 @@ from numpy.typing import NDArray
 from aloq.acquisition.average import expected
 from aloq.acquisition.support import search
 from aloq.gp.numerics import pad, padded_size
+from aloq.gp.program import Program, program
 from aloq.problem.codec import register
 from aloq.problem.encoding import Encoding
 from aloq.quadrature.belief import Belief
 
 Points = NDArray[np.float64]
-Score = Callable[[Belief, Array, Array], Array]
 Chance = Callable[[Points], Points] | None
 
 
@@ -76,19 +74,18 @@ class RandomDraw:
         return encoding.draw_environments(rng.uniform(size=(1, len(encoding.factors))))[0]
 
 
+@program()
 def _reduction(belief: Belief, pi: Array, x: Array) -> Array:
     return expected(belief.variance_reduction(pi, x))
 
 
+@program()
 def _uncertainty(belief: Belief, pi: Array, x: Array) -> Array:
     return expected(belief.pair_mean_and_variance(x)[1])
 
 
-_compiled: dict[Score, Score] = {rule: jax.jit(rule) for rule in (_reduction, _uncertainty)}
-
-
-def _scores(rule: Score, belief: Belief, pi: Points, theta: Points, chance: Chance = None) -> Points:
+def _scores(rule: Program[Array], belief: Belief, pi: Points, theta: Points, chance: Chance = None) -> Points:
     """Score environments theta, (q, e), in a padded batch; both rules are gains, expected if the simulation does not fail."""
     x = np.concatenate([np.broadcast_to(pi, (len(theta), len(pi))), theta], axis=1)
-    scores = np.asarray(_compiled[rule](belief, jnp.asarray(pi), jnp.asarray(pad(x, padded_size(len(x), 16))))[: len(x)])
+    scores = np.asarray(rule(belief, pi, pad(x, padded_size(len(x), 16))))[: len(x)]
     return scores if chance is None else scores * chance(x)

@@ -13,10 +13,8 @@ are read as a constant, which changes no choice; those that depend on the enviro
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -24,6 +22,7 @@ from numpy.typing import NDArray
 
 from aloq.acquisition.policy import PolicyRule
 from aloq.gp.numerics import pad, padded_size
+from aloq.gp.program import program
 from aloq.problem.encoding import Encoding
 from aloq.quadrature.belief import Belief
 
@@ -67,7 +66,9 @@ def _kernel(x: Array, y: Array, weights: Array) -> Array:
     return jnp.exp(-0.5 * jnp.sum(weights * (x[:, None] - y[None]) ** 2, axis=-1))
 
 
-_probability = jax.jit(Failures.probability)
+@program()
+def _probability(failures: Failures, x: Array) -> Array:
+    return failures.probability(x)
 
 
 def learn(encoding: Encoding, told: Points, failed: Points) -> Failures:
@@ -78,8 +79,15 @@ def learn(encoding: Encoding, told: Points, failed: Points) -> Failures:
     levels = (np.arange(NODES) + 0.5) / NODES
     # A lattice: each factor is walked through evenly, out of step with the others.
     u = np.stack([(levels * (2 * i + 1)) % 1 for i in range(len(encoding.factors))], axis=1) if encoding.factors else np.zeros((1, 0))
-    parts = (pad(x, size), pad(np.ones(len(x)), size), pad(b, size), _weights(x, b), np.mean(b), encoding.spread_environments(u))
-    return Failures(*(jnp.asarray(part) for part in parts))
+    parts: tuple[Any, ...] = (
+        pad(x, size),
+        pad(np.ones(len(x)), size),
+        pad(b, size),
+        _weights(x, b),
+        np.mean(b),
+        encoding.spread_environments(u),
+    )
+    return Failures(*parts)
 
 
 def _weights(x: Points, b: Points) -> Points:
@@ -108,10 +116,10 @@ def _likelihood(squares: Points, b: Points) -> float:
 
 def success(failures: Failures, x: Points) -> Points:
     """The probability that simulations of pairs x, (q, D), do not fail: (q,)."""
-    return 1 - np.asarray(_probability(failures, jnp.asarray(pad(x, padded_size(len(x))))))[: len(x)]
+    return 1 - np.asarray(_probability(failures, pad(x, padded_size(len(x), 16))))[: len(x)]
 
 
-@partial(jax.jit, static_argnames=("rule",))
+@program(static=("rule",))
 def _lowest(rule: PolicyRule, belief: Belief, pi: Array, reference: Any) -> Array:
     return jnp.min(rule.score(belief, pi, reference))
 
@@ -126,7 +134,7 @@ class Feasible:
     def reference(self, belief: Belief, known: Points, incumbent: Points, seed: list[int]) -> Any:
         reference = self.rule.reference(belief, known, incumbent, seed)
         some = np.resize(known, (padded_size(len(known)), known.shape[1]))  # repeated, which changes no minimum
-        return reference, _lowest(self.rule, belief, jnp.asarray(some), reference), self.failures
+        return reference, _lowest(self.rule, belief, some, reference), self.failures
 
     def score(self, belief: Belief, pi: Array, reference: Any) -> Array:
         inner, floor, failures = reference

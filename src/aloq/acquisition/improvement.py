@@ -29,6 +29,7 @@ from jax.scipy.linalg import solve_triangular
 from aloq.acquisition.average import expected
 from aloq.acquisition.policy import Points, expected_improvement
 from aloq.gp.numerics import pad, padded_size
+from aloq.gp.program import program
 from aloq.problem.codec import register
 from aloq.problem.errors import ProblemError
 from aloq.quadrature.belief import Belief, Sites
@@ -66,7 +67,7 @@ class VisitedEI:
     def reference(self, belief: Belief, known: Points, incumbent: Points, seed: list[int]) -> Visited:
         size = padded_size(len(known))
         normal = normal_draws(len(belief.noise), self.draws, size, seed)
-        return _visited(belief, jnp.asarray(pad(known, size)), jnp.asarray(pad(np.ones(len(known)), size)), jnp.asarray(normal))
+        return _visited(belief, pad(known, size), pad(np.ones(len(known)), size), normal)
 
     def score(self, belief: Belief, pi: Array, reference: Visited) -> Array:
         mean, variance = belief.mean_and_variance(pi)
@@ -88,7 +89,7 @@ def normal_draws(blocks: int, count: int, dim: int, seed: list[int]) -> Points:
     return np.concatenate([half, -half], axis=1)
 
 
-@jax.jit
+@program()
 def _visited(belief: Belief, policies: Array, known: Array, normal: Array) -> Visited:
     """Draws of fbar at the policies, (k, d), in descending order of their mean."""
     order = jnp.argsort(jnp.where(known > 0, -expected(belief.mean(policies)), jnp.inf))

@@ -7,7 +7,6 @@ paper used. Whole-number and choice columns are climbed as if continuous (choice
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol
 
 import jax
@@ -16,9 +15,11 @@ import numpy as np
 from jax import Array, lax
 from numpy.typing import NDArray
 
+from aloq.acquisition.direct import minimise as direct
 from aloq.acquisition.policy import PolicyRule
 from aloq.gp.minimize import minimize
 from aloq.gp.numerics import pad, padded_size
+from aloq.gp.program import program
 from aloq.problem.codec import register
 from aloq.problem.encoding import Encoding
 from aloq.quadrature.belief import Belief
@@ -56,7 +57,7 @@ class MultiStart:
 @register
 @dataclass(frozen=True)
 class Direct:
-    """DIviding RECTangles, by `scipy.optimize.direct`: no gradients, no randomness, one policy at a time."""
+    """DIviding RECTangles, see `aloq.acquisition.direct`: no gradients, no randomness."""
 
     evaluations: int = 500  # for each policy dimension
 
@@ -64,24 +65,23 @@ class Direct:
         reference = rule.reference(belief, known, incumbent, seed)
         if encoding.candidates is not None:
             return exhaustive(rule, belief, encoding.candidates, reference)
-        from scipy.optimize import direct
 
-        def cost(pi: Points) -> float:
-            return -float(_scores(rule, belief, encoding.snap_policies(pi[None]), reference)[0])
+        def cost(pi: Points) -> Points:
+            return -scores(rule, belief, encoding.snap_policies(pi), reference, block=16)
 
         d = encoding.policy_dim
-        found = direct(cost, [(0.0, 1.0)] * d, maxfun=self.evaluations * d, locally_biased=True)
-        return encoding.snap_policies(found.x[None])[0]
+        return encoding.snap_policies(direct(cost, d, self.evaluations * d)[None])[0]
 
 
 def exhaustive(rule: PolicyRule, belief: Belief, candidates: Points, reference: Any) -> Points:
-    """The best of a finite set of policies, (m, d), scored in blocks."""
-    block = 1024
-    scores = [
-        np.asarray(_scores(rule, belief, pad(part, padded_size(len(part))), reference))[: len(part)]
-        for part in (candidates[i : i + block] for i in range(0, len(candidates), block))
-    ]
-    return candidates[int(np.argmax(np.concatenate(scores)))]
+    """The best of a finite set of policies, (m, d)."""
+    return candidates[int(np.argmax(scores(rule, belief, candidates, reference, block=padded_size(min(len(candidates), 1024)))))]
+
+
+def scores(rule: PolicyRule, belief: Belief, pi: Points, reference: Any, block: int) -> Points:
+    """Of policies pi, (m, d), so many at a time that one compiled program serves all: (m,)."""
+    parts = [pi[i : i + block] for i in range(0, len(pi), block)]
+    return np.concatenate([np.asarray(_scores(rule, belief, pad(part, block), reference))[: len(part)] for part in parts])
 
 
 def scattered(count: int, known: Points, incumbent: Points, rng: np.random.Generator) -> Points:
@@ -94,12 +94,12 @@ def scattered(count: int, known: Points, incumbent: Points, rng: np.random.Gener
     return np.concatenate([incumbent[None], near, rng.uniform(size=(count - 2 * quarter - 1, d))])
 
 
-@partial(jax.jit, static_argnames=("rule",))
+@program(static=("rule",))
 def _scores(rule: PolicyRule, belief: Belief, pi: Array, reference: Any) -> Array:
     return rule.score(belief, pi, reference)
 
 
-@partial(jax.jit, static_argnames=("rule", "climbs", "turns"))
+@program(static=("rule", "climbs", "turns"))
 def _climb(rule: PolicyRule, climbs: int, turns: int, belief: Belief, starts: Array, reference: Any, movable: Array) -> Array:
     """Climb from the best starts; the ends, followed by those starts: (2·climbs, d).
 

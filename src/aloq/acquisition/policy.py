@@ -43,7 +43,7 @@ class UCB:
     kappa: float = 1.5
 
     def __post_init__(self) -> None:
-        if not (jnp.isfinite(self.kappa) and self.kappa >= 0):
+        if not (np.isfinite(self.kappa) and self.kappa >= 0):
             raise ProblemError(f"`kappa` must be a number of at least 0, but it is {self.kappa!r}.")
 
     def reference(self, belief: Belief, known: Points, incumbent: Points, seed: list[int]) -> None:

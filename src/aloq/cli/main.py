@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from aloq import __version__
+from aloq.cli.journal import journal
 from aloq.cli.reproduce import reproduce
 from aloq.cli.run import run
 from aloq.cli.tasks import tasks
@@ -15,6 +16,7 @@ app = typer.Typer(name="aloq", no_args_is_help=True, add_completion=False, prett
 app.command("tasks")(tasks)
 app.command("run")(run)
 app.command("reproduce")(reproduce)
+app.add_typer(journal)
 
 
 def _print_version(asked: bool) -> None:

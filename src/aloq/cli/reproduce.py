@@ -17,6 +17,9 @@ def reproduce(
     target: Annotated[str, typer.Argument(metavar="TARGET", help=f"One of {', '.join(TARGETS)}, or all.")],
     runs: Annotated[int, typer.Option(metavar="N", min=1, help="Runs of each method, with the seeds 0 to N - 1.")] = 20,
     workers: Annotated[int, typer.Option(metavar="K", min=1, help="Runs at the same time, each on one core.")] = 2,
+    lockstep: Annotated[
+        int | None, typer.Option(metavar="R", min=1, help="Up to R runs of a method in step, in this process, as batches: for a GPU.")
+    ] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go. Runs that are there already are not run again.")] = Path(
         "out/reproduction"
     ),
@@ -36,7 +39,7 @@ def reproduce(
 
         chosen = None if methods is None else tuple(name.strip() for name in methods.split(","))
         count = min(runs, 2) if smoke else runs
-        plan = Plan(target, count, workers, out, chosen, smoke, fresh)
+        plan = Plan(target, count, workers, out, chosen, smoke, fresh, lockstep)
         try:
             (rewrite if report else run)(plan, _say)
         except KeyboardInterrupt:

@@ -99,8 +99,8 @@ class Comparison:
             "learning": draw_learning(seen, tasks.load(first.task), first.evaluations),
             "seconds": draw_seconds(seen, first.task, first.evaluations),
         }
-        extra = {name: draw(results) for name, draw in self.extra.items()}
-        return figures | {name: figure for name, figure in extra.items() if figure is not None}
+        figures |= {name: draw(results) for name, draw in self.extra.items()}
+        return {name: figure for name, figure in figures.items() if figure is not None}
 
 
 def believers(task: str, evaluations: int) -> Batch:

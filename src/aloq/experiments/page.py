@@ -27,6 +27,9 @@ library's own.
 """
 
 
+_HOURS = {"core hours": False, "hours in lockstep": True}  # whether runs shared a device
+
+
 def write_page(targets: tuple[Target, ...], out: Path, page: Path) -> None:
     """The page from the results in `out`; targets without results are left out, and named."""
     remarks = _remarks(page.with_name(f"{page.stem}_remarks.md"))
@@ -79,9 +82,17 @@ def _runs(seeds: int) -> str:
 def _stamp(header: Record, runs: list[Record]) -> str:
     """Which version ran where, and how long."""
     machines = {tuple(run["machine"].items()): run["machine"] for run in runs}.values()
-    places = "; ".join(f"{m['processor']} with {m['cpus']} CPUs, {m['platform']}, Python {m['python']}, JAX {m['jax']}" for m in machines)
-    hours = sum(run["seconds"] for run in runs) / 3600
-    return f"aloq {header['aloq']}, {hours:.2g} core hours, on {places}."
+    places = "; ".join(
+        f"{m['processor']} with {m['cpus']} CPUs, {m['platform']}, Python {m['python']}, JAX {m['jax']}{_on_device(m)}" for m in machines
+    )
+    spent = {what: sum(run["seconds"] for run in runs if ("device" in run["machine"]) == shared) for what, shared in _HOURS.items()}
+    hours = ", ".join(f"{seconds / 3600:.2g} {what}" for what, seconds in spent.items() if seconds)
+    return f"aloq {header['aloq']}, {hours}, on {places}."
+
+
+def _on_device(machine: Record) -> str:
+    """The device that runs in lockstep shared, where they did."""
+    return f", in lockstep on {machine['device']}" if "device" in machine else ""
 
 
 def _remarks(path: Path) -> dict[str, str]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aloq.experiments import pool, registry, store
+from aloq.experiments import lockstep, pool, registry, store
 from aloq.experiments.extras import missing
 from aloq.experiments.target import ExperimentError, Job, Results, Target, check_methods
 from aloq.problem.errors import MissingExtraError, ProblemError
@@ -31,7 +31,7 @@ FLOATS = "%.6g"  # digits that are written: more than the runs differ by, and sm
 
 @dataclass(frozen=True)
 class Plan:
-    """What was asked for. `methods` is None for all of a target's."""
+    """What was asked for. `methods` is None for all of a target's; `lockstep` is None for runs in processes only."""
 
     target: str
     runs: int = 20
@@ -40,10 +40,11 @@ class Plan:
     methods: tuple[str, ...] | None = None
     smoke: bool = False
     fresh: bool = False
+    lockstep: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (("runs", self.runs), ("workers", self.workers)):
-            if value < 1:
+        for name, value in (("runs", self.runs), ("workers", self.workers), ("lockstep", self.lockstep)):
+            if value is not None and value < 1:
                 raise ProblemError(f"`{name}` must be at least 1, but it is {value}.")
 
     @property
@@ -86,7 +87,7 @@ def reproduce(plan: Plan, say: Say, run: Run = pool.run) -> None:
         left = [job for job in wanted if job.key not in stores[job.target].done]
         if len(left) < len(wanted):
             say(f"{len(wanted) - len(left)} of {len(wanted)} runs are there already.")
-        failed = _keep(run(left, plan.workers) if left else (), len(left), stores, say)
+        failed = _keep(_finished(left, plan, run), len(left), stores, say)
     for target in targets:
         if stores[target.name].records:
             write(target, plan.folder(target))
@@ -104,6 +105,15 @@ def rewrite(plan: Plan, say: Say) -> None:
     for target in targets:
         write(target, plan.folder(target))
         say(f"{target.name}: tables and figures are in {plan.folder(target)}")
+
+
+def _finished(left: Sequence[Job], plan: Plan, run: Run) -> Iterator[pool.Finished]:
+    """Jobs as they finish: in lockstep, if that was asked for, those that suit it, and then the others in processes."""
+    together = [job for job in left if plan.lockstep is not None and lockstep.suits(job)]
+    if plan.lockstep is not None:
+        yield from lockstep.run(together, plan.lockstep)
+    if apart := [job for job in left if job not in together]:
+        yield from run(apart, plan.workers)
 
 
 def _keep(finished: Iterable[pool.Finished], total: int, stores: dict[str, store.Store], say: Say) -> list[pool.Finished]:

@@ -9,10 +9,11 @@ mean, cov   (P,), (P, P)    running moments of where the chains have been, from 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array as JaxArray
 from jax import random
 from numpy.typing import NDArray
 
@@ -20,6 +21,7 @@ from aloq.gp.hyper import Structure
 from aloq.gp.likelihood import Data
 from aloq.gp.mode import Mode, find_mode
 from aloq.gp.numerics import pad, padded_size
+from aloq.gp.program import program
 from aloq.gp.sampler import Student, Visited, advance
 
 Array = NDArray[np.float64]
@@ -52,7 +54,7 @@ class Chains:
 
     @property
     def approximation(self) -> Student:
-        return Student(jnp.asarray(self.mean), WIDTH * jnp.linalg.cholesky(jnp.asarray(self.cov)))
+        return _approximation(jnp.asarray(self.mean), jnp.asarray(self.cov))
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,9 @@ class Scale:
 def update(structure: Structure, x: Array, y: Array, before: Chains | None, count: int, seed: list[int]) -> Chains:
     """Chains for data x, (n, D), and standardised returns y, (n,): from those before, or from nothing."""
     size = padded_size(len(y))
-    data = Data(*(jnp.asarray(pad(part, size)) for part in (x, y, np.ones(len(y)))))
-    k_mode, k_first, k_move = random.split(random.key(np.random.default_rng(seed).integers(2**32)), 3)
+    parts: list[Any] = [pad(part, size) for part in (x, y, np.ones(len(y)))]
+    data = Data(*parts)
+    k_mode, k_first, k_move = np.asarray(_keys(np.random.default_rng(seed).integers(2**32)))
     if before is None:
         chains = _fresh(structure, _best_mode(structure, data, k_mode), data, k_first, count)
         return replace(chains, told=len(y))
@@ -87,7 +90,7 @@ def update(structure: Structure, x: Array, y: Array, before: Chains | None, coun
     chains, heights = _move(structure, before, data, k_move, moves)
     if _time_to_search(before.told, len(y)):
         mode = _best_mode(structure, data, k_mode, chains.zeta[np.argmax(heights)])
-        if mode.mass > _mass(chains, heights) + MARGIN:
+        if float(mode.mass) > _mass(chains, heights) + MARGIN:
             chains = _fresh(structure, mode, data, k_first, count)
     return replace(chains, told=len(y))
 
@@ -98,7 +101,7 @@ def _time_to_search(before: int, told: int) -> bool:
     return told // every > before // every
 
 
-def _best_mode(structure: Structure, data: Data, key: jax.Array, *scouts: Array) -> Mode:
+def _best_mode(structure: Structure, data: Data, key: JaxArray, *scouts: Array) -> Mode:
     """The mode with the most mass among those reached from a smooth start, a rough one, draws from the prior, and scouts, (P,) each.
 
     Modes are many: a steep region reads as a short length scale or as a strong warp, a cliff as noise on a smooth function or as no noise
@@ -108,28 +111,59 @@ def _best_mode(structure: Structure, data: Data, key: jax.Array, *scouts: Array)
     rough = mean.copy()
     rough[1 : 1 + structure.dim] -= 1.5 * sd[1 : 1 + structure.dim]
     rough[-1] -= sd[-1]
-    draws = mean + sd * np.asarray(random.normal(key, (DRAWN_STARTS, len(mean))))
-    found = [find_mode(structure, jnp.asarray(start), data) for start in (mean, rough, *draws, *scouts)]
-    return max(found, key=lambda mode: float(jnp.nan_to_num(mode.mass, nan=-jnp.inf)))
+    draws = mean + sd * np.asarray(_normal(key, (DRAWN_STARTS, len(mean))))
+    found = find_mode.each([(structure, start, data) for start in (mean, rough, *draws, *scouts)])
+    return max(found, key=lambda mode: float(np.nan_to_num(mode.mass, nan=-np.inf)))
 
 
-def _fresh(structure: Structure, mode: Mode, data: Data, key: jax.Array, count: int) -> Chains:
+def _fresh(structure: Structure, mode: Mode, data: Data, key: JaxArray, count: int) -> Chains:
     """New chains around a mode. The Laplace approximation stands for as many moves as there are hyperparameters."""
-    zeta = np.asarray(Student(mode.location, mode.scale).draw(random.fold_in(key, 0), count))
-    start = Chains(zeta, np.asarray(mode.location), np.asarray(mode.scale @ mode.scale.T), float(structure.size))
+    location, scale = np.asarray(mode.location), np.asarray(mode.scale)
+    zeta, keys = (np.asarray(part) for part in _around(location, scale, key, count))
+    start = Chains(zeta, location, scale @ scale.T, float(structure.size))
     chains = start
-    for i in range(1, ROUNDS + 1):
-        chains, _ = _move(structure, chains, data, random.fold_in(key, i), MOVES_A_ROUND)
-        if i <= ROUNDS // 2:  # these rounds still remember where the chains started
+    for i, round_key in enumerate(keys):
+        chains, _ = _move(structure, chains, data, round_key, MOVES_A_ROUND)
+        if i < ROUNDS // 2:  # these rounds still remember where the chains started
             chains = replace(chains, weight=start.weight)
     return chains
 
 
-def _move(structure: Structure, chains: Chains, data: Data, key: jax.Array, moves: int) -> tuple[Chains, Array]:
+def _move(structure: Structure, chains: Chains, data: Data, key: JaxArray, moves: int) -> tuple[Chains, Array]:
     """Advance the chains and their moments; also the log posterior at each chain, (S,)."""
-    q = chains.approximation
-    zeta, heights, visited, _ = advance(structure, chains.zeta, q, q.location, data, key, jnp.asarray(moves))
+    zeta, heights, visited = _moved(structure, chains.zeta, chains.mean, chains.cov, data, key, np.asarray(moves))
     return Chains(np.asarray(zeta), *_merged(chains, visited)), np.asarray(heights)
+
+
+@program()
+def _keys(seed: JaxArray) -> JaxArray:
+    """Keys for the three uses of randomness in an update: (3, 2)."""
+    return random.key_data(random.split(random.key(seed), 3))
+
+
+@program(static=("shape",))
+def _normal(key: JaxArray, shape: tuple[int, ...]) -> JaxArray:
+    return random.normal(key, shape)
+
+
+@program(static=("count",))
+def _around(location: JaxArray, scale: JaxArray, key: JaxArray, count: int) -> tuple[JaxArray, JaxArray]:
+    """Draws from the Gaussian at a mode, (count, P), and a key for each round that follows, (ROUNDS, 2)."""
+    first, *others = (random.fold_in(key, i) for i in range(ROUNDS + 1))
+    return Student(location, scale).draw(first, count), jnp.stack([random.key_data(other) for other in others])
+
+
+@program(static=("structure",))
+def _moved(
+    structure: Structure, zeta: JaxArray, mean: JaxArray, cov: JaxArray, data: Data, key: JaxArray, moves: JaxArray
+) -> tuple[JaxArray, JaxArray, Visited]:
+    """Chains, heights and where they have been, after moves by the approximation of these moments."""
+    q = _approximation(mean, cov)
+    return advance(structure, zeta, q, q.location, data, key, moves)[:3]
+
+
+def _approximation(mean: JaxArray, cov: JaxArray) -> Student:
+    return Student(mean, WIDTH * jnp.linalg.cholesky(cov))
 
 
 def _merged(chains: Chains, visited: Visited) -> tuple[Array, Array, float]:

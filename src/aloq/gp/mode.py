@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -13,6 +12,7 @@ from jax.scipy.linalg import solve_triangular
 from aloq.gp.hyper import Structure
 from aloq.gp.likelihood import Data, log_posterior, precision
 from aloq.gp.minimize import minimize
+from aloq.gp.program import program
 
 
 class Mode(NamedTuple):
@@ -24,7 +24,7 @@ class Mode(NamedTuple):
     mass: Array  # () Laplace's estimate of the log of the mass, up to a constant
 
 
-@partial(jax.jit, static_argnames=("structure",))
+@program(static=("structure",))
 def find_mode(structure: Structure, start: Array, data: Data) -> Mode:
     """Climb from `start`, (P,), to a mode of the log posterior, and measure its curvature."""
     _, sd = structure.prior()

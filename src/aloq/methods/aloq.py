@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, partial
+from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array as JaxArray
 
@@ -25,6 +24,7 @@ from aloq.gp.fit import Chains, Scale, update
 from aloq.gp.hyper import Model, Structure
 from aloq.gp.numerics import computing, pad, padded_size
 from aloq.gp.posterior import Points
+from aloq.gp.program import program
 from aloq.methods.design import design_point
 from aloq.methods.interface import Array, History, Prediction, Recommendation, State, Suggestion
 from aloq.problem.codec import register
@@ -109,7 +109,7 @@ class ALOQ:
             found.append(Suggestion(point, carried))
             history = history.awaiting(point)
             if i < count - 1:
-                belief = extended(belief, jnp.asarray(point), jnp.asarray(place + i))
+                belief = extended(belief, point, np.asarray(place + i))
         return found
 
     def designing(self, encoding: Encoding, history: History) -> bool:
@@ -172,8 +172,8 @@ class ALOQ:
         n, known = len(history.told), history.known
         size = padded_size(len(known) + room)
         told, out = np.ones(n), np.ones(len(known))
-        points = Points(*(jnp.asarray(pad(part, size)) for part in (known, scale.standardise(history.values), told, out)))
-        return believe(self._structure(encoding), chains.zeta, points, measures(encoding)), scale
+        parts: list[Any] = [pad(part, size) for part in (known, scale.standardise(history.values), told, out)]
+        return believe(self._structure(encoding), chains.zeta, Points(*parts), measures(encoding)), scale
 
 
 class _Choice:
@@ -214,7 +214,7 @@ class _Choice:
         return self._encoding.snap_policies(scattered(count, self._known, self._leader, rng))
 
 
-@jax.jit
+@program()
 def _mean_and_variance(belief: Belief, pi: JaxArray) -> tuple[JaxArray, JaxArray]:
     return total(*belief.mean_and_variance(pi))
 

@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
+from numpy.typing import NDArray
 
 from aloq.gp.hyper import Hyper, Structure
 from aloq.gp.posterior import correlations
@@ -33,17 +34,15 @@ class Measure:
     """p(theta) of one independent factor."""
 
     columns: tuple[int, ...]  # its columns of the unit cube, counted from the first policy column
-    nodes: Array  # (N, c) unit coordinates
-    weights: Array  # (N,)
+    nodes: Array | NDArray[np.float64]  # (N, c) unit coordinates
+    weights: Array | NDArray[np.float64]  # (N,)
 
 
 def measures(encoding: Encoding) -> tuple[Measure, ...]:
     """The environment's factors; those with a single value drop out."""
     d = encoding.policy_dim
     return tuple(
-        Measure(tuple(d + c for c in factor.columns), jnp.asarray(factor.nodes), jnp.asarray(factor.weights))
-        for factor in encoding.factors
-        if factor.columns
+        Measure(tuple(d + c for c in factor.columns), factor.nodes, factor.weights) for factor in encoding.factors if factor.columns
     )
 
 

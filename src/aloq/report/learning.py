@@ -46,11 +46,14 @@ def draw_panels(curves: pd.DataFrame, tasks: Sequence[tuple[Task, str]], methods
     return figure
 
 
-def draw_seconds(curves: pd.DataFrame, task: str, upto: int) -> Figure:
-    """Median time a method takes to choose the next simulation, on a logarithmic scale."""
+def draw_seconds(curves: pd.DataFrame, task: str, upto: int) -> Figure | None:
+    """Median time a method takes to choose the next simulation, on a logarithmic scale; nothing if no method was timed."""
+    timed = of(curves.dropna(subset=["seconds"]), task, (*OURS, *BASELINES, *ABLATIONS), upto)
+    if not timed:
+        return None
     figure = blank(7.5, 4.6)
     axes = figure.subplots()
-    for method, curve in of(curves, task, (*OURS, *BASELINES, *ABLATIONS), upto).items():
+    for method, curve in timed.items():
         look = style(method)
         seconds = curve["seconds"].rolling(9, center=True, min_periods=1).median()  # some steps do extra work
         axes.plot(curve["evaluations"], seconds, color=look.colour, linestyle=look.dash, label=look.label)

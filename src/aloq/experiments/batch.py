@@ -1,0 +1,230 @@
+"""Calls of compiled programs by many runs, as few executions.
+
+lane    a place on the leading axis of a batch, one for each run in it
+row     one lane of one array of a batch: what a run gets in the place of an array
+
+Arrays stay on the device until the host asks for one, and then the small ones of that batch come in one transfer. A row that goes into
+another program is not taken out of its batch: the calls of that program take the lanes their rows are in, and the batch's arrays are used
+as they are. So a belief of several megabytes a run is made, used many times, and forgotten without a copy.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from aloq.gp.program import Call
+
+# Bytes, all lanes together, up to which an array is fetched along with another of its batch that the host asked for.
+SMALL = 1 << 20
+
+
+class Batch:
+    """The arrays that one execution gave."""
+
+    def __init__(self, arrays: list[jax.Array]) -> None:
+        self.arrays, self.width = arrays, arrays[0].shape[0]
+        self._fetched: dict[int, NDArray[Any]] = {}
+
+    def rows(self, lanes: list[int]) -> list[list[Row]]:
+        """What each lane has of every array."""
+        columns = [Column(self, i) for i in range(len(self.arrays))]
+        return [[Row(column, lane) for column in columns] for lane in lanes]
+
+    def fetched(self, index: int) -> NDArray[Any]:
+        """An array on the host, fetched once for all lanes."""
+        if index not in self._fetched:
+            wanted = {index, *(i for i, array in enumerate(self.arrays) if array.nbytes <= SMALL)} - self._fetched.keys()
+            self._fetched |= jax.device_get({i: self.arrays[i] for i in wanted})
+        return self._fetched[index]
+
+
+class Column:
+    """One array of a batch. Calls whose rows are of the same columns go together, so that it is looked at often, and is plain."""
+
+    __slots__ = ("batch", "index", "width")
+
+    def __init__(self, batch: Batch, index: int) -> None:
+        self.batch, self.index, self.width = batch, index, batch.width
+
+    @property
+    def array(self) -> jax.Array:
+        return self.batch.arrays[self.index]
+
+
+class Row:
+    """One lane of a column; NumPy makes an array of it, and a program takes it for one."""
+
+    __slots__ = ("column", "lane")
+
+    def __init__(self, column: Column, lane: int) -> None:
+        self.column, self.lane = column, lane
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.column.array.shape[1:]
+
+    @property
+    def dtype(self) -> Any:
+        return self.column.array.dtype
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        # A copy: lanes must not write on each other.
+        return np.array(self.column.batch.fetched(self.column.index)[self.lane], dtype)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> Any:
+        return np.asarray(self)[key]
+
+    def __float__(self) -> float:
+        return float(np.asarray(self))
+
+
+@dataclass
+class Tally:
+    """What the executions of one program came to.
+
+    The first with its shapes counts as compilation, which is most of it. The seconds of the others last until the results are there if the
+    batches are `timed`, and else only until they are on their way.
+    """
+
+    batches: int = 0
+    calls: int = 0
+    lanes: int = 0
+    compiled: int = 0
+    compile_seconds: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass(eq=False)
+class Batches:
+    """Runs calls in batches of up to `width` lanes. `timed` waits for every result, so that the tally tells what the device took."""
+
+    width: int
+    timed: bool = False
+    seconds: float = 0.0  # spent here in all
+    tallies: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
+    _seen: set[Hashable] = field(default_factory=set)
+
+    def run(self, calls: Sequence[Sequence[Call]]) -> list[list[Any] | Exception]:
+        """The results of each run's calls, or what went wrong with one of them."""
+        start = time.perf_counter()
+        answers: list[list[Any] | Exception] = [[None] * len(own) for own in calls]
+        for group in _groups(calls):
+            try:
+                results = self._execute(group)
+            except Exception as error:
+                for member in group.members:
+                    answers[member.run] = error
+                continue
+            for member, result in zip(group.members, results, strict=True):
+                answer = answers[member.run]
+                if not isinstance(answer, Exception):
+                    answer[member.number] = result
+        self.seconds += time.perf_counter() - start
+        return answers
+
+    def _execute(self, group: _Group) -> list[Any]:
+        """One execution for all members."""
+        call, structure = group.members[0].call, group.members[0].structure
+        lanes, width = group.lanes(self.width)
+        arguments = [_joined(leaves, lanes, width) for leaves in zip(*(member.leaves for member in group.members), strict=True)]
+        start = time.perf_counter()
+        out = call.program.mapped(call.static, jax.tree.unflatten(structure, arguments))
+        if self.timed:
+            jax.block_until_ready(out)  # type: ignore[no-untyped-call]
+        self._count(group, width, arguments, time.perf_counter() - start)
+        arrays, form = jax.tree.flatten(out)
+        return [jax.tree.unflatten(form, rows) for rows in Batch(arrays).rows(lanes)]
+
+    def _count(self, group: _Group, width: int, arguments: list[Any], seconds: float) -> None:
+        member = group.members[0]
+        shapes = tuple((array.shape, str(array.dtype)) for array in arguments)
+        compiled = (member.call.program, member.call.static, member.structure, shapes)
+        tally = self.tallies[member.call.program.name]
+        tally.batches, tally.calls, tally.lanes = tally.batches + 1, tally.calls + len(group.members), tally.lanes + width
+        if compiled in self._seen:
+            tally.seconds += seconds
+        else:
+            self._seen.add(compiled)
+            tally.compiled, tally.compile_seconds = tally.compiled + 1, tally.compile_seconds + seconds
+
+
+@dataclass(frozen=True, eq=False)
+class _Member:
+    """A call on its way into a batch: whose it is, and its arguments one by one."""
+
+    run: int
+    number: int  # among the calls of its run
+    call: Call
+    leaves: list[Any]
+    structure: Any
+    anchor: Row | None  # the first row among the arguments, which says what lane the call takes
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Calls that fit into one execution."""
+
+    members: list[_Member]
+
+    def lanes(self, most: int) -> tuple[list[int], int]:
+        """The lane of each member, and the number of lanes: those of the rows, or as many as there are members, in a few sizes only.
+
+        Where all runs come together, which is most of the time, no lane is wasted; where few do, they take the next power of two.
+        """
+        rows = [member.anchor for member in self.members if member.anchor is not None]
+        if rows:
+            return [row.lane for row in rows], rows[0].column.width
+        count, runs = len(self.members), len({member.run for member in self.members})
+        return list(range(count)), -(-count // runs) * min(1 << (runs - 1).bit_length(), most)
+
+
+def _groups(calls: Sequence[Sequence[Call]]) -> list[_Group]:
+    """Calls of the same program with the same static arguments and shapes, and rows of the same columns."""
+    found: defaultdict[Hashable, list[_Member]] = defaultdict(list)
+    for run, own in enumerate(calls):
+        for number, call in enumerate(own):
+            given, structure = jax.tree.flatten(call.arguments)
+            anchor, leaves, kinds = _looked_at(given)
+            turn = number if anchor is not None else 0  # two calls of one run cannot share its lane
+            found[call.program, call.static, structure, tuple(kinds), turn].append(_Member(run, number, call, leaves, structure, anchor))
+    return [_Group(members) for members in found.values()]
+
+
+def _looked_at(given: list[Any]) -> tuple[Row | None, list[Any], list[Hashable]]:
+    """The first row, all arguments as rows of its lane or as arrays, and what those of calls that go together have in common."""
+    anchor: Row | None = None
+    leaves: list[Any] = []
+    kinds: list[Hashable] = []
+    for leaf in given:
+        if isinstance(leaf, Row):
+            anchor = leaf if anchor is None else anchor
+            if leaf.lane == anchor.lane and leaf.column.width == anchor.column.width:
+                leaves.append(leaf)
+                kinds.append(leaf.column)
+                continue
+        array = leaf if isinstance(leaf, jax.Array) else np.asarray(leaf)
+        leaves.append(array)
+        kinds.append((array.shape, array.dtype))
+    return anchor, leaves, kinds
+
+
+def _joined(leaves: Sequence[Any], lanes: list[int], width: int) -> Any:
+    """One argument of all members, on a leading axis; lanes that nobody uses repeat somebody's, which prolongs no loop."""
+    first = leaves[0]
+    if isinstance(first, Row):
+        return first.column.array
+    places = dict(zip(lanes, leaves, strict=True))
+    filled = [places.get(lane, first) for lane in range(width)]
+    return jnp.stack(filled) if isinstance(first, jax.Array) else np.stack(filled)

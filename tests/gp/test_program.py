@@ -1,0 +1,62 @@
+"""Programs: `jax.jit` where nobody else runs them, and calls by name where somebody does."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from aloq.gp.program import Call, executed_by, program
+
+
+@program(static=("power",))
+def scaled(x: Array, y: Array, power: int) -> Array:
+    """x times y to a power."""
+    return x * y**power
+
+
+class Scripted:
+    """Answers every call with its number, and remembers what was asked."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+
+    def run(self, calls: list[Call]) -> list[Any]:
+        self.calls += calls
+        return list(range(len(calls)))
+
+
+def test_alone_a_program_is_its_function() -> None:
+    x, y = np.arange(3.0), np.full(3, 2.0)
+    np.testing.assert_array_equal(scaled(x, y, 3), x * 8)
+    np.testing.assert_array_equal(scaled(x, y=y, power=1), x * 2)
+    for found, power in zip(scaled.each([(x, y, 0), (x, y, 2)]), (0, 2), strict=True):
+        np.testing.assert_array_equal(found, x * 2.0**power)
+    assert scaled.__doc__ == "x times y to a power."
+
+
+def test_lanes_are_independent() -> None:
+    x, y = np.arange(6.0).reshape(3, 2), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    np.testing.assert_array_equal(scaled.mapped((("power", 2),), {"x": x, "y": y}), x * y**2)
+
+
+def test_an_executor_gets_the_calls_of_its_own_thread_only() -> None:
+    executor, elsewhere = Scripted(), []
+    x, y = np.ones(2), np.full(2, 3.0)
+    with executed_by(executor):
+        assert scaled(x, y=y, power=2) == 0
+        assert scaled.each([(x, y, 1), (y, x, 1)]) == [0, 1]
+        thread = threading.Thread(target=lambda: elsewhere.append(scaled(x, y, 2)))
+        thread.start()
+        thread.join()
+    first, second, third = executor.calls
+    assert first.program is scaled
+    assert first.static == (("power", 2),)
+    assert first.arguments["x"] is x
+    assert second.static == third.static == (("power", 1),)
+    assert third.arguments["x"] is y
+    np.testing.assert_array_equal(elsewhere[0], [9.0, 9.0])
+    np.testing.assert_array_equal(scaled(x, y, 2), jnp.full(2, 9.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -92,12 +93,8 @@ def test_damage_is_an_error_of_ours_or_none_and_repair_mends_it(
     path = tmp_path_factory.mktemp("damage") / "x.jsonl"
     data = damaged(sound, damage)
     path.write_bytes(data)
-    try:
-        with Study.resume(path) as study:
-            study.ask()
-        path.write_bytes(data)
-    except AloqError as error:
-        assert str(path) in str(error)
+    with contextlib.suppress(AloqError), Study.resume(path) as study:
+        assert study.counts.told <= len(told(data))
     assert path.read_bytes() == data
     try:
         done = repair(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -16,6 +17,9 @@ from aloq.study.outcome import Outcome, Simulate, evaluate
 from aloq.study.trial import Trial
 
 Executors: TypeAlias = Executor | Callable[[], Executor] | None
+
+
+_DASK_BROKEN = ("ClosedClientError", "FutureCancelledError")  # by name, since Dask need not be installed
 
 
 class Here(Executor):
@@ -62,7 +66,7 @@ class Crew:
                 "kept. The simulations that were running stay pending: call `optimize` again with a new executor to repeat them. To have "
                 "that done each time, give a function that makes executors instead of one: executor=lambda: ProcessPoolExecutor(8), say."
             ) from error
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        _shut_down(self._executor)
         try:
             self._executor = _made(self._make)
         except StudyError:
@@ -78,8 +82,17 @@ class Crew:
         """End what was made for this run."""
         if self._stock is not None:
             self._stock.close()
-        if self._stock is not None or self._make is not None:
-            self._executor.shutdown(wait=self._stock is not None, cancel_futures=True)
+            self._executor.shutdown(wait=True, cancel_futures=True)
+        elif self._make is not None:
+            _shut_down(self._executor)
+
+
+def _shut_down(executor: Executor) -> None:
+    with contextlib.suppress(Exception):  # it may be broken, and there is no more to be done about it
+        try:
+            executor.shutdown(wait=False, cancel_futures=True)
+        except TypeError:  # not every executor takes the second, Dask's does not
+            executor.shutdown(wait=False)
 
 
 def _pool(parallel: int) -> Executor:
@@ -96,7 +109,7 @@ def _made(executor: Executor | Callable[[], Executor]) -> Executor:
 
 def broken(error: Exception) -> bool:
     """Whether an executor that raised `error` will run nothing more: a pool lost a worker, a cluster its connection."""
-    return isinstance(error, BrokenExecutor | CancelledError | OSError)
+    return isinstance(error, BrokenExecutor | CancelledError | OSError) or type(error).__name__ in _DASK_BROKEN
 
 
 def worker_died(error: Exception) -> bool:

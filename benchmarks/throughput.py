@@ -58,7 +58,7 @@ def main() -> None:
 
     task = aloq.tasks.load(args.task)
     if not args.cold:
-        measure(task, args.workers, 0.0, args.evaluations)
+        measure(task, args.workers, args.seconds, args.evaluations)
     spans = measure(task, args.workers, args.seconds, args.evaluations)
     step = max(args.evaluations // 6, 1)
     first = args.workers  # by then every worker has had its first simulation

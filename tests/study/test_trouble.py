@@ -182,7 +182,7 @@ def test_a_lost_connection_is_said_and_the_study_goes_on(study: Study, problem: 
         study.optimize(simulate, 9, executor=Cluster(5), parallel=2, progress=False)
     assert isinstance(caught.value.__cause__, CancelledError)
     assert study.counts[:2] == (5, 0)
-    assert study.counts.pending in (2, 3)  # those that were out, and perhaps one that was asked for meanwhile
+    assert study.counts.pending in (2, 3)  # those that were out, and perhaps one asked for ahead
     study.optimize(simulate, 9, executor=lambda: Cluster(5), parallel=2, progress=False)
     assert study.counts == (9, 0, 0)
     assert len(study.trials()) == 9

@@ -35,6 +35,7 @@ from aloq.quadrature.embedding import measures
 
 # In batches, chains are moved on when the data have grown by this share: they are what takes longest, and change slowly.
 LAG = 0.25
+ROOMY = 192.0  # pairs up to which a batch is chosen with all samples
 CANDIDATES = 64  # policies scored for each pair of a batch after the first
 
 
@@ -83,20 +84,35 @@ class ALOQ:
             theta = self.environment_rule.choose(belief, encoding, pi, _taken(pi, history), [seed, history.asked, 2], chance)
         return Suggestion(np.concatenate([pi, theta]), _to_state(chains))
 
-    def suggest_many(self, encoding: Encoding, history: History, state: State | None, seed: int, count: int) -> list[Suggestion]:
-        """Simulator calls to be made at once, chosen from one belief: each takes those before as being out."""
+    def suggest_many(
+        self, encoding: Encoding, history: History, state: State | None, seed: int, count: int, *, lag: float = LAG
+    ) -> list[Suggestion]:
+        """Simulator calls to be made at once, chosen from one belief: each takes those before as being out.
+
+        Chains are moved on here if the data have grown by more than a share `lag` since. Whoever does that beside, with `refresh`, gives
+        infinity; then the design goes on until there are chains.
+        """
         found: list[Suggestion] = []
-        while len(found) < count and self.designing(encoding, history):
-            found.append(self.suggest(encoding, history, state, seed))
-            history = history.awaiting(found[-1].point)
+        while len(found) < count and (self.designing(encoding, history) or (lag == np.inf and _from_state(state) is None)):
+            point = design_point(encoding, history.asked, seed, self.spread)
+            found.append(Suggestion(point, state or {}))
+            history = history.awaiting(point)
         if len(found) < count:
             with computing():
-                found += self._batch(encoding, history, state, seed, count - len(found))
+                found += self._batch(encoding, history, state, seed, count - len(found), lag)
         return found
 
-    def _batch(self, encoding: Encoding, history: History, state: State | None, seed: int, count: int) -> list[Suggestion]:
-        chains = self._chains(encoding, history, state, seed, lag=LAG)
-        belief, _ = self._belief(encoding, history, chains, room=count)
+    def refresh(self, encoding: Encoding, history: History, state: State | None, seed: int) -> State | None:
+        """The state with its chains moved on to what was told; None where they are not far behind."""
+        if self.designing(encoding, history):
+            return None
+        with computing():
+            before, after = _from_state(state), self._chains(encoding, history, state, seed, lag=LAG)
+        return None if before is not None and after.told == before.told else _to_state(after)
+
+    def _batch(self, encoding: Encoding, history: History, state: State | None, seed: int, count: int, lag: float) -> list[Suggestion]:
+        chains = self._chains(encoding, history, state, seed, lag=lag)
+        belief, _ = self._belief(encoding, history, _thinned(chains, len(history.known) + count, history.asked), room=count)
         failures = learn(encoding, history.told, history.failed) if len(history.failed) else None
         chance = None if failures is None else partial(success, failures)
         carried, place = _to_state(chains), len(history.distinct().known)
@@ -174,6 +190,13 @@ class ALOQ:
         told, out = np.ones(n), np.ones(len(known))
         parts: list[Any] = [pad(part, size) for part in (known, scale.standardise(history.values), told, out)]
         return believe(self._structure(encoding), chains.zeta, Points(*parts), measures(encoding)), scale
+
+
+def _thinned(chains: Chains, size: int, turn: int) -> Chains:
+    """As many of the samples as let a batch be chosen fast, whatever the number of pairs; another part of them each time."""
+    count = len(chains.zeta)
+    step = min(max(1, round((size / ROOMY) ** 2)), max(1, count // 4))
+    return replace(chains, zeta=chains.zeta[turn % step :: step])
 
 
 class _Choice:

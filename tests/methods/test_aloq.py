@@ -262,20 +262,3 @@ def test_chains_of_a_batch_lag_behind_the_data_and_those_of_a_single_call_do_not
     assert SMALL.suggest_many(ENCODING, history, state, 0, 2)[0].state["told"] == known - 1
     assert SMALL.suggest(ENCODING, history, state, 0).state["told"] == known
     assert SMALL.suggest_many(ENCODING, history, state | {"told": 4}, 0, 2)[0].state["told"] == known
-
-
-def test_what_is_learnt_beside_is_what_a_batch_would_learn(study: Play) -> None:
-    """`refresh` gives the state that `suggest_many` makes by itself, and nothing where chains are not far behind."""
-    history, state = at(study, 13)
-    assert SMALL.refresh(ENCODING, history, state, 0) is None
-    old = state | {"told": 4} if state else None
-    fresh = SMALL.refresh(ENCODING, history, old, 0)
-    assert fresh == SMALL.suggest_many(ENCODING, history, old, 0, 2)[0].state
-    waiting = SMALL.suggest_many(ENCODING, history, old, 0, 2, lag=np.inf)
-    assert waiting[0].state == old
-
-
-def test_without_chains_the_design_goes_on_until_they_are_learnt_beside(study: Play) -> None:
-    history, _ = at(study, 13)
-    found = SMALL.suggest_many(ENCODING, history, None, 0, 3, lag=np.inf)
-    np.testing.assert_array_equal([s.point for s in found], [design_point(ENCODING, 13 + i, 0, True) for i in range(3)])

@@ -84,34 +84,19 @@ class ALOQ:
             theta = self.environment_rule.choose(belief, encoding, pi, _taken(pi, history), [seed, history.asked, 2], chance)
         return Suggestion(np.concatenate([pi, theta]), _to_state(chains))
 
-    def suggest_many(
-        self, encoding: Encoding, history: History, state: State | None, seed: int, count: int, *, lag: float = LAG
-    ) -> list[Suggestion]:
-        """Simulator calls to be made at once, chosen from one belief: each takes those before as being out.
-
-        Chains are moved on here if the data have grown by more than a share `lag` since. Whoever does that beside, with `refresh`, gives
-        infinity; then the design goes on until there are chains.
-        """
+    def suggest_many(self, encoding: Encoding, history: History, state: State | None, seed: int, count: int) -> list[Suggestion]:
+        """Simulator calls to be made at once, chosen from one belief: each takes those before as being out."""
         found: list[Suggestion] = []
-        while len(found) < count and (self.designing(encoding, history) or (lag == np.inf and _from_state(state) is None)):
-            point = design_point(encoding, history.asked, seed, self.spread)
-            found.append(Suggestion(point, state or {}))
-            history = history.awaiting(point)
+        while len(found) < count and self.designing(encoding, history):
+            found.append(self.suggest(encoding, history, state, seed))
+            history = history.awaiting(found[-1].point)
         if len(found) < count:
             with computing():
-                found += self._batch(encoding, history, state, seed, count - len(found), lag)
+                found += self._batch(encoding, history, state, seed, count - len(found))
         return found
 
-    def refresh(self, encoding: Encoding, history: History, state: State | None, seed: int) -> State | None:
-        """The state with its chains moved on to what was told; None where they are not far behind."""
-        if self.designing(encoding, history):
-            return None
-        with computing():
-            before, after = _from_state(state), self._chains(encoding, history, state, seed, lag=LAG)
-        return None if before is not None and after.told == before.told else _to_state(after)
-
-    def _batch(self, encoding: Encoding, history: History, state: State | None, seed: int, count: int, lag: float) -> list[Suggestion]:
-        chains = self._chains(encoding, history, state, seed, lag=lag)
+    def _batch(self, encoding: Encoding, history: History, state: State | None, seed: int, count: int) -> list[Suggestion]:
+        chains = self._chains(encoding, history, state, seed, lag=LAG)
         belief, _ = self._belief(encoding, history, _thinned(chains, len(history.known) + count, history.asked), room=count)
         failures = learn(encoding, history.told, history.failed) if len(history.failed) else None
         chance = None if failures is None else partial(success, failures)

@@ -92,8 +92,7 @@ class Method(Protocol):
     """Chooses what to simulate next. Implementations are frozen dataclasses registered with `aloq.problem.codec`.
 
     One that can choose many pairs faster than one after the other also has `suggest_many(encoding, history, state, seed, count)`, which
-    gives a list of suggestions, each made as if those before it were out. If it has `refresh(encoding, history, state, seed)` as well, that
-    does what takes long and can be done beside, and gives the new state or None; `suggest_many` is then called with `lag=inf`.
+    gives a list of suggestions, each made as if those before it were out.
     """
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion: ...

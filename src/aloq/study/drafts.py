@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 import itertools
-import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from aloq.methods.interface import Array, Method, State, Suggestion
+from aloq.methods.interface import Array, Method, Suggestion
 from aloq.problem.encoding import Encoding
 from aloq.study.arguments import check_point
 from aloq.study.ledger import Ledger, encoded, first_with
@@ -22,22 +21,21 @@ _OTHERS = 64  # of each kind that are tried where a pair must not be asked for
 class Drafts:
     """Records of trials to ask for, each taking those before into account."""
 
-    def __init__(self, ledger: Ledger, method: Method, seed: int, state: State | None = None) -> None:
+    def __init__(self, ledger: Ledger, method: Method, seed: int) -> None:
         self._encoding, self._method, self._seed = ledger.encoding, method, seed
-        self._history, self._state = ledger.history(), state or ledger.state()
+        self._history, self._state = ledger.history(), ledger.state()
         # Views: trials that were asked for stay as they are, also while others are told.
         self._asked, self._entries = ledger.points, ledger.entries
         self._failed = self._asked[ledger.failed]
         self._drafted = self._asked[:0]  # (k, D)
         self._records: list[Record] = []
 
-    def make(self, count: int, beside: bool) -> list[Record]:
-        """So many more, in one go where the method knows how to; `beside` if its state is refreshed by somebody else."""
+    def make(self, count: int) -> list[Record]:
+        """So many more, in one go where the method knows how to."""
         together = getattr(self._method, "suggest_many", None)
-        if together is None or (count == 1 and not beside):
+        if count == 1 or together is None:
             return [self._next() for _ in range(count)]
-        options = {"lag": math.inf} if beside else {}
-        suggestions = together(self._encoding, self._history, copy.deepcopy(self._state), self._seed, count, **options)
+        suggestions = together(self._encoding, self._history, copy.deepcopy(self._state), self._seed, count)
         return [self._draft(suggestion) for suggestion in suggestions]
 
     def _next(self) -> Record:

@@ -12,14 +12,13 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsFloat, SupportsIndex, overload
 
 import numpy as np
 
-from aloq.methods.interface import Method, Prediction, State
+from aloq.methods.interface import Method, Prediction
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import AloqError, JournalError, StudyError
 from aloq.problem.objective import Expectation
@@ -68,7 +67,6 @@ class Study:
         self._held: set[int] = set()  # trials that `ask` gave to the user of this process
         self._lock = threading.RLock()
         self._asking = threading.RLock()
-        self._fresh_state: State | None = None  # of the method, newer than that of the last trial
         self._closed = False
         self._journal: Journal | None = None if journal is None else self._open(journal)
 
@@ -140,24 +138,15 @@ class Study:
             self._held.update(trial.id for trial in trials)
         return trials[0] if n is None else trials
 
-    def _ask(self, n: int, beside: bool = False) -> list[Trial]:
+    def _ask(self, n: int) -> list[Trial]:
         # Suggestions are made outside `_lock`, so that returns can be told meanwhile; `_asking` keeps them one after the other.
         with self._asking:
             with self._lock:
                 self._check_open()
-                drafts = Drafts(self._ledger, self._method, self._seed, self._fresh_state)
-                self._fresh_state = None
-            records = drafts.make(n, beside)
+                drafts = Drafts(self._ledger, self._method, self._seed)
+            records = drafts.make(n)
             with self._lock:
                 return self._hand_out(records)
-
-    def _refresh(self) -> None:
-        """Have the method do beside what takes long; the next trials profit from it."""
-        with self._lock:
-            history, state = self._ledger.history(), self._fresh_state or self._ledger.state()
-        fresh = self._method.refresh(self._ledger.encoding, history, state, self._seed)  # type: ignore[attr-defined]
-        with self._lock:
-            self._fresh_state = fresh or self._fresh_state
 
     def _hand_out(self, records: list[Record]) -> list[Trial]:
         self._check_open()
@@ -248,9 +237,7 @@ class Study:
         try:
             with bar(progress, self.evaluations, evaluations) as report, closing(Crew(executor, parallel, timeout)) as crew:
                 flight = Flight(simulate, crew, retries)
-                refresh = self._refresh if parallel > 1 and hasattr(self._method, "refresh") else None
-                ask = partial(self._ask, beside=refresh is not None)
-                with closing(Supply(ask, self._left_over(), parallel, flight.wake, refresh)) as supply:
+                with closing(Supply(self._ask, self._left_over(), parallel, flight.wake)) as supply:
                     run(self, flight, supply, evaluations, parallel, report)
         except KeyboardInterrupt:
             if self._journal is not None:

@@ -18,29 +18,16 @@ class Supply:
     once: for the places that are free, and for those that will be by the time it is done, going by how long asking and simulating took.
     """
 
-    def __init__(
-        self,
-        ask: Callable[[int], list[Trial]],
-        left: Iterable[Trial],
-        parallel: int,
-        notify: Callable[[], None],
-        refresh: Callable[[], None] | None = None,
-    ) -> None:
+    def __init__(self, ask: Callable[[int], list[Trial]], left: Iterable[Trial], parallel: int, notify: Callable[[], None]) -> None:
         self._ask, self._parallel, self._notify = ask, parallel, notify
         self._ready = deque(left)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="aloq-ask") if parallel > 1 else None
         self._asking: Future[list[Trial]] | None = None
-        self._refresh, self._refreshing = refresh, None if refresh is None else ThreadPoolExecutor(1, thread_name_prefix="aloq-refresh")
-        self._refreshed: Future[None] | None = None
         self._cost = 0.0  # seconds to ask for one
         self._simulation = math.inf  # seconds, smoothed
 
     def simulated(self, seconds: float) -> None:
-        """Take note of how long a simulation took, and have the method learn from it, in a thread of its own."""
-        if self._refreshing is not None and self._refresh is not None and (self._refreshed is None or self._refreshed.done()):
-            if self._refreshed is not None:
-                self._refreshed.result()  # raises what went wrong
-            self._refreshed = self._refreshing.submit(self._refresh)
+        """Take note of how long a simulation took."""
         if not math.isnan(seconds):
             self._simulation = seconds if math.isinf(self._simulation) else 0.9 * self._simulation + 0.1 * seconds
 
@@ -77,8 +64,6 @@ class Supply:
         return min(round(self._parallel * self._parallel * self._cost / self._simulation), self._parallel // 2)
 
     def close(self) -> None:
-        """Trials that are being asked for are waited for, since they will stand in the journal; what is learnt beside is not."""
-        if self._refreshing is not None:
-            self._refreshing.shutdown(wait=False, cancel_futures=True)
+        """Trials that are being asked for are waited for, since they will stand in the journal."""
         if self._thread is not None:
             self._thread.shutdown(wait=True, cancel_futures=True)

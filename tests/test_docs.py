@@ -82,3 +82,15 @@ def test_the_hexapods_pictures_are_drawn() -> None:
     pytest.importorskip("dartpy")
     run(examples(ROOT / "docs" / "hexapod.md", until="## No such heading"))
     assert {path.name for path in Path.cwd().iterdir()} == {"hexapod.png", "tripod.gif"}
+
+
+def test_trouble_is_told_as_it_is() -> None:
+    names = run(examples(ROOT / "docs" / "robustness.md", until="## Hangs and transient faults"))
+    assert names["study"].counts.told == 25
+    assert names["falls"].failure_value == 100.0
+
+
+def test_the_example_with_dask_runs() -> None:
+    pytest.importorskip("distributed")
+    names = run(examples(ROOT / "docs" / "clusters.md", until="## Slurm").replace("__main__", "builtins"))
+    assert names["study"].counts == (8, 0, 0)

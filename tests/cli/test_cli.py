@@ -150,3 +150,21 @@ def test_hexapod_archive_goes_on_with_its_file(tmp_path: Path) -> None:
     result = call(*words, "9", "--seed", "7")
     assert result.exit_code == 2
     assert "begun with seed 0, but seed 7 was asked for" in result.stderr
+
+
+@pytest.mark.usefixtures("cheap_method")
+def test_a_damaged_journal_is_repaired(tmp_path: Path) -> None:
+    path = tmp_path / "study.jsonl"
+    assert call("run", "branin", "--evaluations", "3", "--journal", str(path)).exit_code == 0
+    assert call("journal", "repair", str(path)).stdout == f"{path} has no damage: 6 records.\n"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:2], b"?" + lines[2][1:], *lines[3:]]))
+    result = call("run", "branin", "--evaluations", "3", "--journal", str(path))
+    assert result.exit_code == 2
+    assert "line 3: the line is damaged" in result.stderr
+    result = call("journal", "repair", str(path))
+    assert result.stdout == f"{path}: kept 5 records, left out the lines 3. The file as it was: {path}.backup\n"
+    assert call("run", "branin", "--evaluations", "3", "--journal", str(path)).exit_code == 0
+    result = call("journal", "repair", str(tmp_path / "none.jsonl"))
+    assert result.exit_code == 2
+    assert "There is no journal at" in result.stderr

@@ -221,3 +221,44 @@ def test_a_deterministic_simulator_is_not_asked_the_same_again() -> None:
     for asked in (history.asked, history.asked + 1):  # a first and a second call
         point = ALTERNATING.suggest(ENCODING, replace(history, asked=asked), study.state, 0).point
         assert not np.any(np.all(history.told == point, axis=1))
+
+
+def test_failures_that_cluster_are_avoided(study: Play) -> None:
+    """Where the next policy would lie, 24 simulations around it, in all environments, have failed: the next lies elsewhere."""
+    history, state = at(study, 14)
+    without = SMALL.suggest(ENCODING, history, state, 0).point[0]
+    rng = np.random.default_rng(0)
+    near = np.clip(without + 0.15 * (2 * rng.random((24, 1)) - 1), 0, 1)
+    failed = np.concatenate([near, ENCODING.spread_environments(rng.random((24, 1)))], axis=1)
+    after = SMALL.suggest(ENCODING, replace(history, failed=failed, asked=history.asked + 24), state, 0).point[0]
+    assert abs(after - without) > 0.1
+
+
+def test_a_batch_is_chosen_as_if_one_after_the_other(study: Play) -> None:
+    """The first is the one that is asked for alone; all differ; the chains are the state's, since nothing new was told."""
+    history, state = at(study, 13)
+    state = SMALL.suggest(ENCODING, history, state, 0).state
+    found = SMALL.suggest_many(ENCODING, history, state, 0, 9)
+    np.testing.assert_array_equal(found[0].point, SMALL.suggest(ENCODING, history, state, 0).point)
+    points = np.stack([suggestion.point for suggestion in found])
+    assert len(np.unique(points, axis=0)) == 9
+    assert all(suggestion.state == state for suggestion in found)
+    np.testing.assert_array_equal(ENCODING.snap_policies(points[:, :1]), points[:, :1])
+    np.testing.assert_array_equal(ENCODING.snap_environments(points[:, 1:]), points[:, 1:])
+
+
+def test_a_batch_begins_with_what_is_left_of_the_design() -> None:
+    history = play(SMALL, INITIAL - 2).history
+    found = SMALL.suggest_many(ENCODING, history, None, 0, 4)
+    design = [design_point(ENCODING, INITIAL - 2 + i, 0, True) for i in range(2)]
+    np.testing.assert_array_equal([suggestion.point for suggestion in found[:2]], design)
+
+
+def test_chains_of_a_batch_lag_behind_the_data_and_those_of_a_single_call_do_not(study: Play) -> None:
+    history, state = at(study, 13)
+    known = len(history.distinct().told)
+    assert state is not None
+    assert state["told"] == known - 1
+    assert SMALL.suggest_many(ENCODING, history, state, 0, 2)[0].state["told"] == known - 1
+    assert SMALL.suggest(ENCODING, history, state, 0).state["told"] == known
+    assert SMALL.suggest_many(ENCODING, history, state | {"told": 4}, 0, 2)[0].state["told"] == known

@@ -241,3 +241,21 @@ def test_importing_loads_nothing_heavy() -> None:
         "print([name for name in ('scipy.stats', 'jax', 'pandas', 'matplotlib') if name in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_a_failure_value_survives_json_and_pickle(problem: Problem) -> None:
+    valued = Problem(problem.policy, problem.environment, problem.direction, failure_value=-3)
+    assert valued != problem
+    assert valued.failure_value == -3.0
+    assert Problem.from_json(json.loads(json.dumps(valued.to_json()))) == valued
+    assert pickle.loads(pickle.dumps(valued)) == valued
+    assert "failure_value=-3.0" in repr(valued)
+    assert "failure_value" not in repr(problem)
+    before = {key: value for key, value in problem.to_json().items() if key != "failure_value"}
+    assert Problem.from_json(before) == problem  # as written before there was such a field
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "0", True])
+def test_a_failure_value_is_a_finite_number(problem: Problem, value: Any) -> None:
+    with pytest.raises(ProblemError, match=r"`failure_value` must be a finite number, .* leave it out"):
+        Problem(problem.policy, problem.environment, failure_value=value)

@@ -12,7 +12,7 @@ from gp_dense import Array
 from jax import random
 from quadrature_cases import CONTINUOUS, DISCRETE, SAMPLES, Brute, Case, belief_of, brute_force, observations
 
-from aloq.quadrature.belief import Belief
+from aloq.quadrature.belief import Belief, extended
 
 POLICIES = 3
 PAIRS = 4
@@ -159,3 +159,18 @@ def test_samples_have_the_moments_of_the_closed_form() -> None:
     correlation = found.covariance / (std[:, :, None] * std[:, None, :])
     np.testing.assert_allclose(np.einsum("scm,sck->smk", standard, standard) / 200_000, correlation, atol=5 * np.sqrt(2 / 200_000))
     np.testing.assert_allclose(np.corrcoef(draws[:, :, 0]), np.eye(SAMPLES), atol=5 / np.sqrt(200_000))  # hyperparameter samples differ
+
+
+@pytest.mark.parametrize("name", ["two", "choices", "constant"])
+def test_a_belief_extended_pair_by_pair_is_the_belief_with_those_pairs_out(name: str) -> None:
+    """Another order of the same sums: rounding alone may differ, enlarged by the condition of K (noise of e^-6)."""
+    case = DISCRETE[name]
+    x, y = observations(case)
+    pi, pairs = questions(case)
+    belief = belief_of(case, x[:-3], y[:-3], size=16)
+    for i, point in enumerate(x[-3:]):
+        belief = extended(belief, jnp.asarray(point), jnp.asarray(len(x) - 3 + i))
+    found = everything(belief, jnp.asarray(pi), jnp.asarray(pairs))
+    expected = everything(belief_of(case, x, y, pending=3, size=16), jnp.asarray(pi), jnp.asarray(pairs))
+    for part, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(part, other, rtol=1e-9, atol=1e-12)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
+import subprocess
+import sys
 import time
 import zlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,3 +77,50 @@ def dying(policy: dict[str, Any], environment: dict[str, Any]) -> float:
 
 def in_main_process(policy: dict[str, Any], environment: dict[str, Any]) -> float:
     return float(os.getpid() == int(os.environ["MAIN_PID"]))
+
+
+def seen_before(pair: tuple[dict[str, Any], dict[str, Any]], least: int = 1) -> bool:
+    """Whether some process met this pair `least` times before; leaves a mark in the folder NOTES names."""
+    name = f"{zlib.crc32(json.dumps(pair).encode()):x}"
+    notes = Path(os.environ["NOTES"])
+    count = len(list(notes.glob(f"{name}-*")))
+    (notes / f"{name}-{os.getpid()}-{time.monotonic_ns()}").touch()
+    return count >= least
+
+
+def hanging_first(policy: dict[str, Any], environment: dict[str, Any]) -> float:
+    """Hangs the first time it meets a gait of 4 or less, together with a process it started, whose id it notes."""
+    if policy["gait"] <= 4 and not seen_before((policy, environment)):
+        helper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        (Path(os.environ["NOTES"]) / f"helper-{helper.pid}").touch()
+        time.sleep(600)
+    return simulate(policy, environment)
+
+
+def hanging(policy: dict[str, Any], environment: dict[str, Any]) -> float:
+    if policy["gait"] <= 4:
+        time.sleep(600)
+    return simulate(policy, environment)
+
+
+def raising_twice(policy: dict[str, Any], environment: dict[str, Any]) -> float:
+    if not seen_before((policy, environment), least=2):
+        raise ConnectionError("licence server busy")
+    return simulate(policy, environment)
+
+
+def dying_first(policy: dict[str, Any], environment: dict[str, Any]) -> float:
+    """Its process is killed the first time it meets a gait of 4 or less."""
+    if policy["gait"] <= 4 and not seen_before((policy, environment)):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return simulate(policy, environment)
+
+
+def dying_at_small_gaits(policy: dict[str, Any], environment: dict[str, Any]) -> float:
+    if policy["gait"] <= 4:
+        os._exit(3)
+    return simulate(policy, environment)
+
+
+def in_child(policy: dict[str, Any], environment: dict[str, Any]) -> float:
+    return float(os.getpid())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -93,7 +94,7 @@ with ProcessPoolExecutor(2) as pool:
     assert f"Interrupted: {told(path)} of 1000 evaluations are kept in {path}." in err
     with Study.resume(path) as study:
         assert study.counts.failed == 0
-        assert study.counts.pending <= 2
+        assert study.counts.pending <= 4  # two that were out, and as many asked for ahead
 
 
 def test_processes_simulate_and_one_process_tells(path: Path, problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +123,10 @@ def test_workers_that_die_leave_their_trials_pending(path: Path, problem: Proble
     with Study(problem, Alert(), journal=path) as study:
         with (
             ProcessPoolExecutor(2, mp_context=SPAWN) as pool,
-            pytest.raises(StudyError, match=r"The executor broke: a worker was killed .* call `optimize` again with a new executor"),
+            pytest.raises(
+                StudyError,
+                match=r"The executor broke: a worker was killed .* again with a new executor .* function that makes",
+            ),
         ):
             study.optimize(study_stub.dying, 4, executor=pool, parallel=2, progress=False)
         assert study.counts.told == study.counts.failed == 0
@@ -181,3 +185,28 @@ print(study.ask().policy == aloq.Study(study.problem).ask(3)[2].policy, study.tr
     process = start(code)
     out, err = process.communicate(timeout=60)
     assert (out, err) == ("True True\n", "")
+
+
+PARALLEL = "Study(make_problem(), Alert(), journal=sys.argv[1], seed=3).optimize(slow, 40, parallel=3)"
+
+
+def test_a_parallel_study_killed_at_random_moments_loses_nothing(path: Path) -> None:
+    """What the journal shows after one kill is there after the next; nothing is told twice; benchmarks/kills.py kills more often."""
+    before: dict[object, object] = {}
+    for wait in (1.1, 1.4, 1.25):
+        process = start(PARALLEL, path)
+        time.sleep(wait)
+        end(process)
+        records = [record for record in read(path).records if record["event"] == "tell"] if path.exists() else []
+        values = {record["id"]: record["value"] for record in records}
+        assert len(values) == len(records)
+        assert before.items() <= values.items()
+        before = values
+    process = start(PARALLEL, path)
+    assert process.wait(60) == 0
+    end(process)
+    with Study.resume(path) as study:
+        assert study.counts == (40, 0, 0)
+        entries = study._ledger.entries
+        assert all(entry.value == simulate(entry.trial.policy, entry.trial.environment) for entry in entries)
+        assert before.items() <= {entry.trial.id: entry.value for entry in entries}.items()

@@ -16,7 +16,7 @@ from study_stub import Alert, simulate
 
 from aloq.problem.errors import StudyError
 from aloq.problem.problem import Problem
-from aloq.study.run import evaluate
+from aloq.study.outcome import evaluate
 from aloq.study.study import Study
 
 
@@ -186,7 +186,7 @@ def test_returns_are_told_in_the_order_they_end(study: Study) -> None:
 
     puppet = Puppet(last_first)
     study.optimize(simulate, 3, executor=puppet, parallel=3, progress=False)
-    assert study._ledger.told == (2, 0, 1)
+    assert study._ledger.told == [2, 0, 1]
 
 
 def test_what_came_back_is_told_although_the_run_ends(study: Study, path: Path, problem: Problem) -> None:
@@ -219,9 +219,16 @@ def test_an_executor_that_was_shut_down_is_said(study: Study) -> None:
         ({"evaluations": 0}, r"`evaluations` must be an integer of at least 1, but is 0"),
         ({"evaluations": 3.5}, r"`evaluations` must be an integer of at least 1, but is 3\.5"),
         ({"parallel": 0}, r"`parallel` must be an integer of at least 1, but is 0"),
-        ({"parallel": 4}, r"parallel=4 came without one\. Give one, such as executor=ProcessPoolExecutor\(4, mp_context="),
-        ({"executor": 4}, r"`executor` must be a concurrent\.futures\.Executor, but is 4"),
-        ({"executor": ThreadPoolExecutor}, r"`executor` must be a concurrent\.futures\.Executor, but is <class"),
+        ({"executor": 4}, r"`executor` must be a concurrent\.futures\.Executor, or a function that makes one, but is 4"),
+        (
+            {"executor": ThreadPoolExecutor},
+            r"`executor` must be a concurrent\.futures\.Executor, or a function that makes one, but is <class",
+        ),
+        ({"executor": lambda: 4}, r"`executor` must be, or make, a concurrent\.futures\.Executor, but it made 4"),
+        ({"timeout": 0}, r"`timeout` must be a positive number of seconds, but is 0\. To wait for ever, leave it out"),
+        ({"timeout": math.nan}, r"`timeout` must be a positive number of seconds, but is nan"),
+        ({"timeout": "1 s"}, r"`timeout` must be a positive number of seconds, but is '1 s'"),
+        ({"retries": -1}, r"`retries` must be an integer of at least 0, but is -1"),
         ({"simulate": 1.0}, r"`simulate` must be a function of \(policy, environment\), but is 1\.0"),
         ({"progress": "yes"}, r"`progress` must be True, False or 'force', but is 'yes'"),
     ],

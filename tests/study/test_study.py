@@ -344,3 +344,70 @@ def test_repr(study: Study) -> None:
     study.ask(2)
     study.tell(0, 1.0)
     assert repr(study) == "<Study: 1 told, 0 failed, 1 pending>"
+
+
+@dataclass(frozen=True)
+class Stubborn(Alert):
+    """Always the same pair."""
+
+    def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
+        first = super().suggest(encoding, history, state, seed) if not history.asked else None
+        kept = state["pair"] if state else first.point.tolist()  # type: ignore[union-attr]
+        return Suggestion(np.array(kept), {"pair": kept})
+
+
+def test_a_pair_that_is_out_or_has_failed_is_not_asked_for(problem: Problem) -> None:
+    study = Study(problem, Stubborn())
+    first, second = study.ask(2)
+    assert first.policy == second.policy  # another environment will do
+    assert first.environment != second.environment
+    study.fail(first)
+    third = study.ask()
+    assert third not in (first, second)
+    study.tell(second, 1.0)
+    study.tell(third, 1.0)
+    pairs = [str((t.policy, t.environment)) for t in (first, *study.ask(20))]
+    assert len(set(pairs)) == 21
+
+
+def test_where_every_pair_is_out_one_is_asked_for_again() -> None:
+    tiny = Problem(policy={"mode": Choice(["a", "b"])}, environment={"load": Discrete([0.0, 1.0])})
+    study = Study(tiny, Stubborn())
+    first = [str((t.policy, t.environment)) for t in study.ask(4)]
+    assert len(set(first)) == 4
+    assert str((lambda t: (t.policy, t.environment))(study.ask())) == first[0]
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_a_failure_with_a_value_is_a_return(direction: str) -> None:
+    plain = study_stub.make_problem(direction)
+    problem = Problem(plain.policy, plain.environment, direction, failure_value=-7)
+    spy = Spy()
+    study = Study(problem, spy)
+    trials = study.ask(3)
+    study.tell(trials[2], 3.0)
+    study.fail(trials[0], "fell")
+    study.ask()
+    history = spy.seen[-1][1]
+    np.testing.assert_array_equal(history.values, problem.sign * np.array([3.0, -7.0]))
+    assert (len(history.told), len(history.failed), len(history.pending), history.asked) == (2, 0, 1, 3)
+    assert study.counts == (1, 1, 2)
+    assert study.evaluations == 2
+    assert study.best().mean == (3.0 if direction == "maximize" else -7.0)
+    assert study.trials()["state"].tolist() == ["failed", "pending", "told", "pending"]
+
+
+def test_failures_with_a_value_use_up_the_budget(problem: Problem) -> None:
+    counted = Problem(problem.policy, problem.environment, failure_value=0.0)
+
+    def falls(policy: dict[str, Any], environment: dict[str, Any]) -> float:
+        if study.counts.told == 3:
+            raise ArithmeticError("fell")
+        return 1.0
+
+    study = Study(counted, Alert())
+    study.optimize(falls, 40, progress=False)
+    assert study.counts == (3, 37, 0)
+    study = Study(counted, Alert())
+    with pytest.raises(StudyError, match="20 simulations in a row failed"):
+        study.optimize(lambda policy, environment: math.nan, 40, progress=False)

@@ -48,7 +48,7 @@ class MultiStart:
         reference = rule.reference(belief, known, incumbent, seed)
         if encoding.candidates is not None:
             return exhaustive(rule, belief, encoding.candidates, reference)
-        starts = encoding.snap_policies(_starts(self.starts, known, incumbent, np.random.default_rng(seed)))
+        starts = encoding.snap_policies(scattered(self.starts, known, incumbent, np.random.default_rng(seed)))
         movable = np.asarray(encoding.warped[: encoding.policy_dim])
         climbed = np.asarray(_climb(rule, self.climbs, self.turns, belief, starts, reference, movable))
         return exhaustive(rule, belief, encoding.snap_policies(climbed), reference)
@@ -81,7 +81,7 @@ def exhaustive(rule: PolicyRule, belief: Belief, candidates: Points, reference: 
     return candidates[int(np.argmax(np.concatenate(scores)))]
 
 
-def _starts(count: int, known: Points, incumbent: Points, rng: np.random.Generator) -> Points:
+def scattered(count: int, known: Points, incumbent: Points, rng: np.random.Generator) -> Points:
     """Half over the whole cube, a quarter around the incumbent at several scales, a quarter around known policies; and the incumbent."""
     d = len(incumbent)
     quarter = count // 4

@@ -8,6 +8,7 @@ import typer
 
 from aloq import __version__
 from aloq.cli import hexapod
+from aloq.cli.journal import journal
 from aloq.cli.reproduce import reproduce
 from aloq.cli.run import run
 from aloq.cli.tasks import tasks
@@ -17,6 +18,7 @@ app.command("tasks")(tasks)
 app.command("run")(run)
 app.command("reproduce")(reproduce)
 app.add_typer(hexapod.app, name="hexapod")
+app.add_typer(journal)
 
 
 def _print_version(asked: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,8 +11,6 @@ import typer
 from aloq.cli.errors import clean_exit
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     from aloq.study.study import Study
     from aloq.tasks import Task
 
@@ -49,24 +46,11 @@ def run(
 
 def _optimize(study: Study, task: Task, evaluations: int, parallel: int) -> None:
     try:
-        with _workers(parallel) as executor:
-            study.optimize(task.simulate, evaluations, executor=executor, parallel=parallel)
+        study.optimize(task.simulate, evaluations, parallel=parallel)
     except KeyboardInterrupt:
         if study.journal is None:
             typer.echo("Interrupted, and nothing is kept. To keep what was simulated, use --journal FILE.", err=True)
         raise
-
-
-def _workers(parallel: int) -> AbstractContextManager[Executor | None]:
-    """Processes to simulate in, where more than one simulation runs at a time."""
-    if parallel == 1:
-        return nullcontext()
-    import signal
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    # Spawned, because a fork of a process in which JAX runs threads can hang. Ctrl-C is for the parent alone: it ends the workers in order.
-    return ProcessPoolExecutor(parallel, get_context("spawn"), initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
 
 
 def _print_best(study: Study, task: Task) -> None:

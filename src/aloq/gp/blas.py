@@ -11,23 +11,35 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 
 import scipy
+
+_lock = Lock()
+_inside = 0  # threads that compute now
+_before = 0  # threads that OpenBLAS had before the first of them
 
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
     """Hold scipy's OpenBLAS to one thread; do nothing where scipy was built on another BLAS."""
+    global _inside, _before
     library = _openblas()
     if library is None:
         yield
         return
-    before = library.scipy_openblas_get_num_threads()
-    library.scipy_openblas_set_num_threads(1)
+    with _lock:
+        if _inside == 0:
+            _before = library.scipy_openblas_get_num_threads()
+            library.scipy_openblas_set_num_threads(1)
+        _inside += 1
     try:
         yield
     finally:
-        library.scipy_openblas_set_num_threads(before)
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                library.scipy_openblas_set_num_threads(_before)
 
 
 @lru_cache(maxsize=1)

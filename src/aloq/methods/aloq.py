@@ -8,7 +8,7 @@ their fbar. Variants exchange one part: the model, the policy rule, the environm
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from jax import Array as JaxArray
 
 from aloq.acquisition.average import total
 from aloq.acquisition.environment import EnvironmentRule, VarianceReduction
+from aloq.acquisition.failure import Failures, Feasible, learn, success
 from aloq.acquisition.intensify import Intensify
-from aloq.acquisition.maximise import Direct, Maximiser, MultiStart
+from aloq.acquisition.maximise import Direct, Maximiser, MultiStart, exhaustive, scattered
 from aloq.acquisition.policy import UCB, PolicyRule
 from aloq.gp.fit import Chains, Scale, update
 from aloq.gp.hyper import Model, Structure
@@ -29,8 +30,13 @@ from aloq.methods.interface import Array, History, Prediction, Recommendation, S
 from aloq.problem.codec import register
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import ProblemError
-from aloq.quadrature.belief import Belief, believe
+from aloq.quadrature.belief import Belief, believe, extended
 from aloq.quadrature.embedding import measures
+
+# In batches, chains are moved on when the data have grown by this share: they are what takes longest, and change slowly.
+LAG = 0.25
+ROOMY = 192.0  # pairs up to which a batch is chosen with all samples
+CANDIDATES = 64  # policies scored for each pair of a batch after the first
 
 
 @register
@@ -72,24 +78,55 @@ class ALOQ:
         with computing():
             chains = self._chains(encoding, history, state, seed)
             belief, _ = self._belief(encoding, history, chains)
-            pi = self._policy(encoding, history, belief, seed)
-            taken = _taken(pi, history)
-            theta = self.environment_rule.choose(belief, encoding, pi, taken, [seed, history.asked, 2])
+            failures = learn(encoding, history.told, history.failed) if len(history.failed) else None
+            pi = self._policy(encoding, history, belief, failures, seed)
+            chance = None if failures is None else partial(success, failures)
+            theta = self.environment_rule.choose(belief, encoding, pi, _taken(pi, history), [seed, history.asked, 2], chance)
         return Suggestion(np.concatenate([pi, theta]), _to_state(chains))
+
+    def suggest_many(self, encoding: Encoding, history: History, state: State | None, seed: int, count: int) -> list[Suggestion]:
+        """Simulator calls to be made at once, chosen from one belief: each takes those before as being out."""
+        found: list[Suggestion] = []
+        while len(found) < count and self.designing(encoding, history):
+            found.append(self.suggest(encoding, history, state, seed))
+            history = history.awaiting(found[-1].point)
+        if len(found) < count:
+            with computing():
+                found += self._batch(encoding, history, state, seed, count - len(found))
+        return found
+
+    def _batch(self, encoding: Encoding, history: History, state: State | None, seed: int, count: int) -> list[Suggestion]:
+        chains = self._chains(encoding, history, state, seed, lag=LAG)
+        belief, _ = self._belief(encoding, history, _thinned(chains, len(history.known) + count, history.asked), room=count)
+        failures = learn(encoding, history.told, history.failed) if len(history.failed) else None
+        chance = None if failures is None else partial(success, failures)
+        carried, place = _to_state(chains), len(history.distinct().known)
+        choice = _Choice(self, encoding, history, belief, failures, seed)
+        found: list[Suggestion] = []
+        for i in range(count):
+            pi = choice.policy(belief, history)
+            theta = self.environment_rule.choose(belief, encoding, pi, _taken(pi, history), [seed, history.asked, 2], chance)
+            point = np.concatenate([pi, theta])
+            found.append(Suggestion(point, carried))
+            history = history.awaiting(point)
+            if i < count - 1:
+                belief = extended(belief, point, np.asarray(place + i))
+        return found
 
     def designing(self, encoding: Encoding, history: History) -> bool:
         """Whether the next pair is still one of the initial design; while nothing was told, the design goes on."""
         return history.asked < self._initial(encoding) or not len(history.told)
 
-    def _policy(self, encoding: Encoding, history: History, belief: Belief, seed: int) -> Array:
+    def _policy(self, encoding: Encoding, history: History, belief: Belief, failures: Failures | None, seed: int) -> Array:
         """The most promising policy and, every other time, the one believed best so far."""
+        rule = self.policy_rule if failures is None else Feasible(self.policy_rule, failures)
         simulated = _distinct(history.told[:, : encoding.policy_dim])
         mean, std = _evaluate(belief, simulated)
         leader = int(np.argmax(mean))
 
         @cache
         def promising() -> Array:
-            return self.maximiser.maximise(self.policy_rule, belief, encoding, simulated, simulated[leader], [seed, history.asked, 1])
+            return self.maximiser.maximise(rule, belief, encoding, simulated, simulated[leader], [seed, history.asked, 1])
 
         def doubt() -> float:
             return float(_evaluate(belief, promising()[None])[1][0])
@@ -121,23 +158,68 @@ class ALOQ:
     def _structure(self, encoding: Encoding) -> Structure:
         return Structure(self.model, encoding.policy_dim, tuple(encoding.warped))
 
-    def _chains(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Chains:
-        """Hyperparameter samples given what was told: those in the state where nothing new was told since."""
+    def _chains(self, encoding: Encoding, history: History, state: State | None, seed: int, lag: float = 0.0) -> Chains:
+        """Hyperparameter samples given what was told: those in the state where no more than a share `lag` was told since."""
         before, known = _from_state(state), history.distinct()
-        if before is not None and before.told == len(known.told):
+        if before is not None and before.told <= len(known.told) <= (1 + lag) * before.told:
             return before
         y = Scale.of(known.values).standardise(known.values)
         return update(self._structure(encoding), known.told, y, before, self.samples, [seed, len(history.told), 3])
 
-    def _belief(self, encoding: Encoding, history: History, chains: Chains) -> tuple[Belief, Scale]:
-        """The belief about fbar, and the scale of the returns it works on."""
+    def _belief(self, encoding: Encoding, history: History, chains: Chains, room: int = 0) -> tuple[Belief, Scale]:
+        """The belief about fbar, with room for more pairs, and the scale of the returns it works on."""
         history = history.distinct()
         scale = Scale.of(history.values)
         n, known = len(history.told), history.known
-        size = padded_size(len(known))
+        size = padded_size(len(known) + room)
         told, out = np.ones(n), np.ones(len(known))
         parts: list[Any] = [pad(part, size) for part in (known, scale.standardise(history.values), told, out)]
         return believe(self._structure(encoding), chains.zeta, Points(*parts), measures(encoding)), scale
+
+
+def _thinned(chains: Chains, size: int, turn: int) -> Chains:
+    """As many of the samples as let a batch be chosen fast, whatever the number of pairs; another part of them each time."""
+    count = len(chains.zeta)
+    step = min(max(1, round((size / ROOMY) ** 2)), max(1, count // 4))
+    return replace(chains, zeta=chains.zeta[turn % step :: step])
+
+
+class _Choice:
+    """The policies of a batch.
+
+    The first is found with the maximiser, as if it were alone. The others are the best of a few candidates each, fresh ones since those
+    already chosen have lost their promise. The leader has its turn as always.
+    """
+
+    def __init__(self, method: ALOQ, encoding: Encoding, history: History, belief: Belief, failures: Failures | None, seed: int) -> None:
+        self._method, self._encoding, self._seed = method, encoding, seed
+        self._known = _distinct(history.told[:, : encoding.policy_dim])
+        self._leader = self._known[int(np.argmax(_evaluate(belief, self._known)[0]))]
+        self._rule: PolicyRule = method.policy_rule if failures is None else Feasible(method.policy_rule, failures)
+        self._reference = self._rule.reference(belief, self._known, self._leader, [seed, history.asked, 1])
+        self._first: Array | None = None
+
+    def policy(self, belief: Belief, history: History) -> Array:
+        promising = self._promising(belief, history)
+        intensify = self._method.intensify
+        second_call = (history.asked - self._method._initial(self._encoding)) % 2 == 1
+        if not second_call or intensify is None or len(_distinct(_taken(self._leader, history))) >= self._encoding.nodes:
+            return promising
+        _, (doubt, other) = _evaluate(belief, np.stack([self._leader, promising]), smallest=2)
+        return self._leader if intensify.deserved(float(doubt), lambda: float(other)) else promising
+
+    def _promising(self, belief: Belief, history: History) -> Array:
+        seed = [self._seed, history.asked, 1]
+        if self._first is None:
+            self._first = self._method.maximiser.maximise(self._rule, belief, self._encoding, self._known, self._leader, seed)
+            return self._first
+        return exhaustive(self._rule, belief, np.concatenate([self._first[None], self._scattered(CANDIDATES - 1, seed)]), self._reference)
+
+    def _scattered(self, count: int, seed: list[int]) -> Array:
+        rng, archive = np.random.default_rng(seed), self._encoding.candidates
+        if archive is not None:
+            return archive[rng.integers(len(archive), size=count)]
+        return self._encoding.snap_policies(scattered(count, self._known, self._leader, rng))
 
 
 @program()
@@ -145,9 +227,9 @@ def _mean_and_variance(belief: Belief, pi: JaxArray) -> tuple[JaxArray, JaxArray
     return total(*belief.mean_and_variance(pi))
 
 
-def _evaluate(belief: Belief, pi: Array) -> tuple[Array, Array]:
+def _evaluate(belief: Belief, pi: Array, smallest: int = 64) -> tuple[Array, Array]:
     """Mean and standard deviation of fbar at policies, (m, d)."""
-    mean, variance = _mean_and_variance(belief, pad(pi, padded_size(len(pi))))
+    mean, variance = _mean_and_variance(belief, pad(pi, padded_size(len(pi), smallest)))
     return np.asarray(mean)[: len(pi)], np.sqrt(np.asarray(variance)[: len(pi)])
 
 

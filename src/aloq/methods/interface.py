@@ -53,6 +53,10 @@ class History:
         first.sort()
         return replace(self, told=self.told[first], values=self.values[first])
 
+    def awaiting(self, point: Array) -> History:
+        """The history after a pair, (D,), was asked for."""
+        return replace(self, pending=np.concatenate([self.pending, point[None]]), asked=self.asked + 1)
+
     @property
     def known(self) -> Array:
         """Pairs that a new suggestion should take as being evaluated, told first: (n + p, D)."""
@@ -85,7 +89,11 @@ class Recommendation:
 
 
 class Method(Protocol):
-    """Chooses what to simulate next. Implementations are frozen dataclasses registered with `aloq.problem.codec`."""
+    """Chooses what to simulate next. Implementations are frozen dataclasses registered with `aloq.problem.codec`.
+
+    One that can choose many pairs faster than one after the other also has `suggest_many(encoding, history, state, seed, count)`, which
+    gives a list of suggestions, each made as if those before it were out.
+    """
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion: ...
 

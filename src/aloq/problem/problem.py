@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
@@ -29,12 +31,17 @@ class Problem(EqualAsJSON):
     `policy` maps names to (low, high), Real, Integer or Choice, or is an Archive. `environment` maps names to independent distributions
     (frozen from scipy.stats, Discrete, Choice, Samples), or is a joint Samples. Problems are equal if they list the same variables in the
     same order, since the order is that of the columns in which a study works.
+
+    `failure_value` is what a failed simulation is worth, in the units of the returns: a crash that is the policy's fault, say. It then
+    counts as that return, in the expectation as in the budget. Without it, failures say nothing about returns: they are not repeated, and
+    pairs that are likely to fail are avoided.
     """
 
     policy: Archive | Mapping[str, Variable | tuple[float, float]]
     environment: Samples | Mapping[str, Any]
     direction: str = "maximize"
     objective: Objective = field(default_factory=Expectation)
+    failure_value: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "policy", _read_only(plain_policy(self.policy)))
@@ -42,6 +49,7 @@ class Problem(EqualAsJSON):
         _check_distinct(self._space.names, self.environment_names)
         _check_direction(self.direction)
         _check_objective(self.objective)
+        object.__setattr__(self, "failure_value", _plain_failure_value(self.failure_value))
 
     @cached_property
     def encoding(self) -> Encoding:
@@ -86,11 +94,14 @@ class Problem(EqualAsJSON):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor: read-only mappings cannot be pickled, and what was computed need not travel.
-        return Problem, (_writable(self.policy), _writable(self.environment), self.direction, self.objective)
+        return Problem, (_writable(self.policy), _writable(self.environment), self.direction, self.objective, self.failure_value)
 
     def __repr__(self) -> str:
         parts = [_shown(self.policy), _shown(self.environment), repr(self.direction), repr(self.objective)]
-        names = ("policy", "environment", "direction", "objective")
+        names = ["policy", "environment", "direction", "objective"]
+        if self.failure_value is not None:
+            parts.append(repr(self.failure_value))
+            names.append("failure_value")
         return "Problem(" + "".join(f"\n    {name}={part}," for name, part in zip(names, parts, strict=True)) + "\n)"
 
 
@@ -109,6 +120,17 @@ def _check_direction(direction: Any) -> None:
 def _check_objective(objective: Any) -> None:
     if not isinstance(objective, Objective):
         raise ProblemError(f"`objective` must be an objective such as Expectation(), but got {objective!r}. Write objective=Expectation().")
+
+
+def _plain_failure_value(value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise ProblemError(
+            f"`failure_value` must be a finite number, the return that a failure counts as, but got {value!r}. "
+            "If failures say nothing about returns, leave it out."
+        )
+    return float(value)
 
 
 def _read_only(part: Any) -> Any:

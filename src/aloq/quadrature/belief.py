@@ -15,7 +15,7 @@ A policy costs O(n) for the mean and O(n²) for the variance, whatever the numbe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -170,3 +170,32 @@ def believe(structure: Structure, zeta: Array, points: Points, environment: tupl
 
     nodes, at_data, averaged = jax.vmap(embed)(posterior.hyper, posterior.inputs)
     return Belief(structure, posterior, environment, nodes, at_data, averaged)
+
+
+@program()
+def extended(belief: Belief, x: Array, place: Array) -> Belief:
+    """The belief with one more pair, x (D,), out for evaluation: it takes the row `place` of the padding. O(n²), where `believe` is O(n³).
+
+    The factor of the larger covariance has one more row, so that its inverse has as well: (-(W k)ᵀ W, 1) / l, with
+    l² = k(x, x) + sigma² - |W k|². Means stay as they were, since a pair that is out enters with its predicted mean.
+    """
+    structure, posterior = belief.structure, belief.posterior
+    v = belief._warped_pairs(x[None])
+    k = belief._k(v)[:, 0]
+    white = jnp.einsum("sij,sj->si", posterior.whitener, k)
+    hyper = posterior.hyper
+    left = hyper.variance + hyper.noise - jnp.sum(white * white, axis=-1)
+    scale = 1 / jnp.sqrt(jnp.maximum(left, FLOOR * hyper.variance + 0.5 * hyper.noise))  # in exact arithmetic at least the noise
+    row = -jnp.einsum("si,sij->sj", white, posterior.whitener) * scale[:, None]
+    row = row.at[:, place].set(scale)
+
+    def embed(hyper: Hyper, nodes: tuple[Array, ...], theta: Array) -> Array:
+        return mean_at(structure, hyper, belief.environment, nodes, theta)[0]
+
+    m = jax.vmap(embed)(hyper, belief.nodes, v[:, :, structure.policy_dim :])
+    grown = posterior._replace(
+        inputs=posterior.inputs.at[:, place].set(v[:, 0]),
+        known=posterior.known.at[place].set(1.0),
+        whitener=posterior.whitener.at[:, place].set(row),
+    )
+    return replace(belief, posterior=grown, at_data=belief.at_data.at[:, place].set(m))

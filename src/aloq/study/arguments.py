@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import Executor
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,8 @@ from aloq.problem.encoding import Encoding
 from aloq.problem.errors import StudyError
 from aloq.problem.problem import Problem
 from aloq.study.checks import shown, whole
-from aloq.study.run import Here, Simulate
+from aloq.study.crew import Executors
+from aloq.study.outcome import Simulate
 
 
 def check_problem(problem: Any) -> Problem:
@@ -51,17 +54,22 @@ def check_simulate(simulate: Any) -> Simulate:
     return checked
 
 
-def check_executor(executor: Any, parallel: int) -> Executor:
-    if executor is None:
-        if parallel > 1:
-            raise StudyError(
-                f"Simulations run at once only in an executor, but {parallel=} came without one. Give one, such as "
-                f'executor=ProcessPoolExecutor({parallel}, mp_context=multiprocessing.get_context("spawn")) of concurrent.futures.'
-            )
-        return Here()
-    if not isinstance(executor, Executor):
-        raise StudyError(f"`executor` must be a concurrent.futures.Executor, but is {shown(executor)}. Write ProcessPoolExecutor(), say.")
-    return executor
+def check_executor(executor: Any) -> Executors:
+    if executor is not None and (isinstance(executor, type) or not (isinstance(executor, Executor) or callable(executor))):
+        raise StudyError(
+            f"`executor` must be a concurrent.futures.Executor, or a function that makes one, but is {shown(executor)}. "
+            "Write ProcessPoolExecutor(), say."
+        )
+    checked: Executors = executor
+    return checked
+
+
+def check_timeout(timeout: Any) -> float | None:
+    if timeout is None:
+        return None
+    if isinstance(timeout, bool) or not isinstance(timeout, Real) or not 0 < float(timeout) < math.inf:
+        raise StudyError(f"`timeout` must be a positive number of seconds, but is {shown(timeout)}. To wait for ever, leave it out.")
+    return float(timeout)
 
 
 def check_point(point: Array, encoding: Encoding, method: Method) -> Array:

@@ -1,4 +1,4 @@
-"""Everything a study knows, as a value: applying a record gives the next ledger.
+"""Everything a study knows: the records so far, and what follows from them.
 
 Running and replaying go through the same `apply`, so that a resumed study is exact.
 
@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from aloq.methods.interface import History, State
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import AloqError, JournalError, StudyError
+from aloq.problem.problem import Problem
 from aloq.study.checks import real
+from aloq.study.growing import Growing
 from aloq.study.record import Record, field
 from aloq.study.trial import Trial
 
@@ -38,56 +40,74 @@ class Entry:
     seconds: float = math.nan
 
 
-@dataclass(frozen=True, eq=False)
 class Ledger:
-    """All trials of a study, and the log they follow from."""
+    """All trials of a study, and the log they follow from.
 
-    encoding: Encoding
-    sign: int  # +1 maximise, -1 minimise
-    log: tuple[Record, ...]
-    entries: tuple[Entry, ...]  # by id
-    points: NDArray[np.float64]  # (asked, D) by id
-    told: tuple[int, ...]  # ids, in the order of telling
-    values: NDArray[np.float64]  # (told,) the user's returns, in the order of telling
-    failed: tuple[int, ...]  # ids, in the order of failing
+    It grows record by record, each at the same cost however many came before. A record that is refused leaves it as it was.
+    """
+
+    def __init__(self, encoding: Encoding, sign: int, failure_value: float | None = None) -> None:
+        self.encoding = encoding
+        self.sign = sign  # +1 maximise, -1 minimise
+        self.log: list[Record] = []
+        self.entries: list[Entry] = []  # by id
+        self.told: list[int] = []  # ids, in the order of telling
+        self.failed: list[int] = []  # ids, in the order of failing
+        self._failure_value = failure_value
+        self._pending: dict[int, None] = {}  # ids, ascending
+        self._points = Growing(np.empty((0, encoding.policy_dim + encoding.environment_dim)))  # (asked, D) by id
+        # Where failures have a value, they are among these.
+        self._returned = Growing(self.points)  # (n, D) points that gave a return, in the order it came
+        self._returns = Growing(np.empty(0))  # (n,) in the user's units
 
     @classmethod
-    def empty(cls, encoding: Encoding, sign: int) -> Ledger:
-        points = np.empty((0, encoding.policy_dim + encoding.environment_dim))
-        return cls(encoding=encoding, sign=sign, log=(), entries=(), points=points, told=(), values=np.empty(0), failed=())
+    def of(cls, problem: Problem) -> Ledger:
+        return cls(problem.encoding, problem.sign, problem.failure_value)
 
-    def apply(self, record: Record) -> Ledger:
-        """The ledger after one more record."""
+    def apply(self, record: Record) -> None:
+        """Take in one more record."""
         event = record.get("event")
         if event == "ask":
-            return self._ask(record)
-        if event == "tell":
-            return self._settle(record, status="told", value=real(field(record, "value", (int, float))))
-        if event == "fail":
-            return self._settle(record, status="failed", reason=field(record, "reason", str))
-        raise StudyError(f"The event of a record must be 'ask', 'tell' or 'fail', but is {event!r}.")
+            self._ask(record)
+        elif event == "tell":
+            self._settle(record, status="told", value=real(field(record, "value", (int, float))))
+        elif event == "fail":
+            self._settle(record, status="failed", reason=field(record, "reason", str))
+        else:
+            raise StudyError(f"The event of a record must be 'ask', 'tell' or 'fail', but is {event!r}.")
 
-    def _ask(self, record: Record) -> Ledger:
+    def _ask(self, record: Record) -> None:
         number = field(record, "id", int)
         if number != len(self.entries):
             raise StudyError(f"Trials are numbered in order, so that the next is {len(self.entries)}, but {number} came.")
         field(record, "state", dict)
         trial = Trial(number, field(record, "policy", dict), field(record, "environment", dict))
-        point = np.concatenate([self.encoding.encode_policy(trial.policy), self.encoding.encode_environment(trial.environment)])
-        return replace(
-            self, log=(*self.log, record), entries=(*self.entries, Entry(trial)), points=np.concatenate([self.points, point[None]])
-        )
+        self._points.append(encoded(self.encoding, trial.policy, trial.environment))
+        self.log.append(record)
+        self.entries.append(Entry(trial))
+        self._pending[number] = None
 
-    def _settle(self, record: Record, *, status: Status, value: float = math.nan, reason: str = "") -> Ledger:
+    def _settle(self, record: Record, *, status: Status, value: float = math.nan, reason: str = "") -> None:
         entry = self.awaited(field(record, "id", int))
         number = entry.trial.id
         seconds = field(record, "seconds", (int, float, type(None)))
-        settled = replace(entry, status=status, value=value, reason=reason, seconds=math.nan if seconds is None else float(seconds))
-        entries = (*self.entries[:number], settled, *self.entries[number + 1 :])
-        after = replace(self, log=(*self.log, record), entries=entries)
-        if status == "told":
-            return replace(after, told=(*self.told, number), values=np.append(self.values, value))
-        return replace(after, failed=(*self.failed, number))
+        self.entries[number] = replace(
+            entry, status=status, value=value, reason=reason, seconds=math.nan if seconds is None else float(seconds)
+        )
+        self.log.append(record)
+        del self._pending[number]
+        (self.told if status == "told" else self.failed).append(number)
+        counted = value if status == "told" else self._failure_value
+        if counted is not None:
+            self._returned.append(self.points[number])
+            self._returns.append(counted)
+
+    def take_back(self, count: int) -> None:
+        """Forget the last `count` records, all of them asks."""
+        for _ in range(count):
+            self.log.pop()
+            del self._pending[self.entries.pop().trial.id]
+        self._points.cut(len(self.entries))
 
     def awaited(self, number: int) -> Entry:
         """The entry of a trial that waits for its return."""
@@ -103,9 +123,19 @@ class Ledger:
         return f"the trials 0 to {len(self.entries) - 1}" if self.entries else "asked for none yet"
 
     @property
+    def points(self) -> NDArray[np.float64]:
+        """(asked, D) by id."""
+        return self._points.rows
+
+    @property
     def pending(self) -> list[int]:
         """Ids of the trials that wait for their return, in ascending order."""
-        return [entry.trial.id for entry in self.entries if entry.status == "pending"]
+        return list(self._pending)
+
+    @property
+    def returns(self) -> int:
+        """How many returns there are: those told and, where a failure has a value, failures."""
+        return len(self._returns)
 
     def state(self) -> State | None:
         """What the method left with its last suggestion; a copy."""
@@ -114,26 +144,37 @@ class Ledger:
 
     def history(self) -> History:
         """What a method may know: fresh arrays."""
+        points = self.points
+        lost = self.failed if self._failure_value is None else []
         return History(
-            told=self.points[list(self.told)],
-            values=self.sign * self.values,
-            pending=self.points[self.pending],
-            failed=self.points[list(self.failed)],
+            told=self._returned.rows.copy(),
+            values=self.sign * self._returns.rows,
+            pending=points[self.pending],
+            failed=points[lost],
             asked=len(self.entries),
         )
 
     def simulated(self, policy: NDArray[np.float64]) -> dict[str, Any] | None:
-        """The policy of the first trial whose unit coordinates are `policy`, to the bit."""
-        d = self.encoding.policy_dim
-        (same,) = np.nonzero(np.all(self.points[:, :d] == policy, axis=1))
-        return copy.deepcopy(self.entries[same[0]].trial.policy) if len(same) else None
+        """The policy of the first trial whose unit coordinates are `policy`, to the bit; a copy."""
+        number = first_with(policy, self.points)
+        return None if number is None else copy.deepcopy(self.entries[number].trial.policy)
 
 
-def replay(ledger: Ledger, records: Iterable[Record], source: str) -> Ledger:
-    """The ledger after a journal's records, of which the first stands on line 2."""
+def first_with(policy: NDArray[np.float64], points: NDArray[np.float64]) -> int | None:
+    """The first of `points`, (n, D), whose policy columns are `policy`, to the bit."""
+    (same,) = np.nonzero(np.all(points[:, : len(policy)] == policy, axis=1))
+    return int(same[0]) if len(same) else None
+
+
+def encoded(encoding: Encoding, policy: dict[str, Any], environment: dict[str, Any]) -> NDArray[np.float64]:
+    """The point (D,) of a pair."""
+    return np.concatenate([encoding.encode_policy(policy), encoding.encode_environment(environment)])
+
+
+def replay(ledger: Ledger, records: Iterable[Record], source: str) -> None:
+    """Take in a journal's records, of which the first stands on line 2."""
     for line, record in enumerate(records, start=2):
         try:
-            ledger = ledger.apply(record)
+            ledger.apply(record)
         except AloqError as error:
             raise JournalError(f"{source}, line {line}: {error}") from error
-    return ledger

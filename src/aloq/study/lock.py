@@ -17,7 +17,9 @@ import platform
 import sys
 import warnings
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from aloq.problem.errors import JournalError, StudyError
 
@@ -44,9 +46,15 @@ class LockedFile:
         _HELD.add(self)
 
     def read(self) -> bytes:
+        with self.reader() as file:
+            return file.read()
+
+    @contextlib.contextmanager
+    def reader(self) -> Iterator[BinaryIO]:
+        """The file from its beginning."""
         with open(self._fd, "rb", closefd=False) as file:
             file.seek(0)
-            return file.read()
+            yield file
 
     def write(self, data: bytes, offset: int) -> None:
         """Make the file its first `offset` bytes and `data`, and force it to the disk. If that fails, cut it at `offset` again."""

@@ -1,131 +1,139 @@
-"""The loop behind `Study.optimize`: simulate, here or in an executor, and tell what comes back in the order it comes."""
+"""The loop behind `Study.optimize`: simulate, here or elsewhere, and tell what comes back in the order it comes."""
 
 from __future__ import annotations
 
 import contextlib
 import math
-import time
-import traceback
-from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from aloq.problem.errors import AloqError, StudyError
-from aloq.study.checks import real
+from aloq.study.crew import Crew, broken, refusal, worker_died
+from aloq.study.outcome import Outcome, Simulate
 from aloq.study.progress import Report
+from aloq.study.supply import Supply
 from aloq.study.trial import Trial
 
 if TYPE_CHECKING:
     from aloq.study.study import Study
 
-Simulate = Callable[[dict[str, Any], dict[str, Any]], Any]
-
 _PATIENCE = 20  # failures in a row that end a run
+_LIVES = 3  # times that a trial may lose its worker before it counts as failed: perhaps it is what kills them
 
 
-class Outcome(NamedTuple):
-    """What a simulation came to: a value, or the reason why there is none."""
+@dataclass
+class _Attempt:
+    """A trial that is out, and what happened to it before."""
 
-    value: float | None
-    reason: str
-    seconds: float
-
-
-def evaluate(simulate: Simulate, policy: dict[str, Any], environment: dict[str, Any]) -> Outcome:
-    """Simulate once. Runs in the worker, so that only plain values travel back, whatever the simulator returns or raises."""
-    start = time.perf_counter()
-    try:
-        returned = simulate(policy, environment)
-    except (Exception, SystemExit) as error:
-        # The first frame is this function's.
-        frames = error.__traceback__ and error.__traceback__.tb_next
-        return Outcome(None, "".join(traceback.format_exception(type(error), error, frames)).strip(), time.perf_counter() - start)
-    seconds = time.perf_counter() - start
-    try:
-        return Outcome(real(returned), "", seconds)
-    except StudyError as refusal:
-        return Outcome(None, str(refusal), seconds)
-
-
-class Here(Executor):
-    """Runs what is submitted at once, in the calling thread."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(fn(*args, **kwargs))
-        return future
+    trial: Trial
+    generation: int = 0  # of the executor that has it
+    failures: int = 0
+    losses: int = 0
 
 
 class Flight:
-    """Trials that are out for simulation."""
+    """Trials that are out for simulation. One that fails is tried `retries` times more, one whose worker dies is simulated again."""
 
-    def __init__(self, simulate: Simulate, executor: Executor) -> None:
+    def __init__(self, simulate: Simulate, crew: Crew, retries: int) -> None:
         self._simulate = simulate
-        self._executor = executor
-        self._out: dict[Future[Outcome], Trial] = {}
-        self._back: SimpleQueue[Future[Outcome]] = SimpleQueue()
+        self._crew = crew
+        self._retries = retries
+        self._out: dict[Future[Outcome], _Attempt] = {}
+        self._back: SimpleQueue[Future[Outcome] | None] = SimpleQueue()
 
     def __len__(self) -> int:
         return len(self._out)
 
     def launch(self, trial: Trial) -> None:
+        self._launch(_Attempt(trial))
+
+    def _launch(self, attempt: _Attempt) -> None:
         try:
-            future = self._executor.submit(evaluate, self._simulate, trial.policy, trial.environment)
+            future = self._submit(attempt)
         except Exception as error:
-            raise _executor_failed(error) from error
-        self._out[future] = trial
+            if not broken(error):
+                raise refusal(error) from error
+            self._renew(error)
+            future = self._submit(attempt)
+        self._out[future] = attempt
         future.add_done_callback(self._back.put)
 
+    def _submit(self, attempt: _Attempt) -> Future[Outcome]:
+        attempt.generation = self._crew.generation
+        return self._crew.submit(self._simulate, attempt.trial)
+
+    def wake(self) -> None:
+        """End the waiting of `landed`, from any thread."""
+        self._back.put(None)
+
     def landed(self, wait: bool) -> Iterator[tuple[Trial, Outcome]]:
-        """What came back, in that order; with `wait`, at least one."""
+        """What came back for good, in that order; with `wait`, not before something came back, or `wake` was called."""
         with contextlib.suppress(Empty):
             future = self._back.get(block=wait)
             while True:
-                yield self._out.pop(future), _outcome(future)
+                attempt = None if future is None else self._out.pop(future, None)
+                if future is not None and attempt is not None:  # else a broken executor had it, and it was launched again
+                    outcome = self._outcome(attempt, future)
+                    if self._settled(attempt, outcome):
+                        yield attempt.trial, outcome
+                    else:
+                        self._launch(attempt)
                 future = self._back.get_nowait()
+
+    def _outcome(self, attempt: _Attempt, future: Future[Outcome]) -> Outcome:
+        try:
+            return future.result()
+        except Exception as error:
+            if not (worker_died(error) or broken(error)):
+                raise refusal(error) from error
+            if broken(error) and attempt.generation == self._crew.generation:
+                self._renew(error)
+            return Outcome(None, f"The process that simulated died: {type(error).__name__}: {error}", math.nan, lost=True)
+
+    def _renew(self, error: Exception) -> None:
+        """A new executor for the broken one; what the old one had goes to it, except for what it finished."""
+        self._crew.renew(error)
+        for future, attempt in list(self._out.items()):
+            if not _finished(future):
+                del self._out[future]
+                attempt.losses += 1
+                self._launch(attempt)
+
+    def _settled(self, attempt: _Attempt, outcome: Outcome) -> bool:
+        """Whether an outcome stands: it has a value, or the trial has had its chances."""
+        attempt.losses += outcome.lost
+        attempt.failures += outcome.value is None and not outcome.lost
+        return outcome.value is not None or attempt.losses >= _LIVES or attempt.failures > self._retries
 
     def abandon(self) -> Iterator[tuple[Trial, Outcome]]:
         """Cancel what has not started and give what came back in the meantime."""
         for future in list(self._out):
             future.cancel()
-        for future, trial in self._out.items():
-            if future.done() and not future.cancelled() and future.exception() is None:
-                yield trial, future.result()
+        for future, attempt in self._out.items():
+            if _finished(future) and self._settled(attempt, future.result()):
+                yield attempt.trial, future.result()
 
 
-def _outcome(future: Future[Outcome]) -> Outcome:
-    try:
-        return future.result()
-    except Exception as error:
-        raise _executor_failed(error) from error
+def _finished(future: Future[Outcome]) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None
 
 
-def _executor_failed(error: Exception) -> StudyError:
-    """`evaluate` reports whatever the simulator raises, so that any other exception is the executor's."""
-    if isinstance(error, BrokenExecutor):
-        return StudyError(
-            f"The executor broke: a worker was killed or crashed ({error}). What was told is kept. The simulations that were running stay "
-            "pending: call `optimize` again with a new executor to repeat them."
-        )
-    return StudyError(
-        f"The executor could not run the simulator: {type(error).__name__}: {error}. What was told is kept. For an executor of processes, "
-        "the simulator must be a function defined at the top level of a module, and the executor must not have been shut down."
-    )
-
-
-def run(study: Study, flight: Flight, trials: Iterator[Trial], evaluations: int, parallel: int, report: Report) -> None:
+def run(study: Study, flight: Flight, supply: Supply, evaluations: int, parallel: int, report: Report) -> None:
     """Keep `parallel` trials in flight until the study holds `evaluations` returns."""
-    failures = 0
+    failures, failures_count = 0, study.problem.failure_value is not None
     try:
-        while study.counts.told < evaluations:
-            room = len(flight) < parallel and study.counts.told + len(flight) < evaluations
-            if room:
-                flight.launch(next(trials))
-            for trial, outcome in flight.landed(wait=not room):
+        while study.evaluations < evaluations:
+            launched = supply.take(parallel - len(flight), evaluations - study.evaluations - len(flight))
+            for trial in launched:
+                flight.launch(trial)
+            for trial, outcome in flight.landed(wait=not launched):
+                supply.simulated(outcome.seconds)
                 _settle(study, trial, outcome, report)
                 failures = failures + 1 if outcome.value is None else 0
-                if failures == _PATIENCE:
+                if failures == _PATIENCE and not (failures_count and study.counts.told):
                     raise StudyError(f"{_PATIENCE} simulations in a row failed. Mend the simulator; the last reason was:\n{outcome.reason}")
     except BaseException:
         for trial, outcome in flight.abandon():
@@ -136,8 +144,9 @@ def run(study: Study, flight: Flight, trials: Iterator[Trial], evaluations: int,
 
 
 def _settle(study: Study, trial: Trial, outcome: Outcome, report: Report) -> None:
+    seconds = None if math.isnan(outcome.seconds) else outcome.seconds
     if outcome.value is None:
-        study.fail(trial.id, outcome.reason, seconds=outcome.seconds)
+        study.fail(trial.id, outcome.reason, seconds=seconds)
     else:
-        study.tell(trial.id, outcome.value, seconds=outcome.seconds)
-    report(study.counts.told, study.counts.failed, math.nan if outcome.value is None else outcome.value)
+        study.tell(trial.id, outcome.value, seconds=seconds)
+    report(study.evaluations, study.counts.failed, math.nan if outcome.value is None else outcome.value)

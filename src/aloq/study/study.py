@@ -1,7 +1,7 @@
 """The study: the one object that changes, and the only one that touches files and executors.
 
-Everything it knows is in a `Ledger`, a value; what survives the process is in a `Journal`, a file. Each change makes the next ledger and
-brings the file up to it.
+Everything it knows is in a `Ledger`; what survives the process is in a `Journal`, a file. Each change goes into the ledger, and brings the
+file up to it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import copy
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsFloat, SupportsIndex, overload
@@ -20,18 +20,22 @@ import numpy as np
 
 from aloq.methods.interface import Method, Prediction
 from aloq.problem.encoding import Encoding
-from aloq.problem.errors import JournalError, StudyError
+from aloq.problem.errors import AloqError, JournalError, StudyError
 from aloq.problem.objective import Expectation
 from aloq.problem.problem import Problem
 from aloq.study import header
-from aloq.study.arguments import check_executor, check_method, check_point, check_problem, check_seed, check_simulate
+from aloq.study.arguments import check_executor, check_method, check_problem, check_seed, check_simulate, check_timeout
 from aloq.study.best import Best
 from aloq.study.checks import real, shown, whole
+from aloq.study.crew import Crew, Executors
+from aloq.study.drafts import Drafts
 from aloq.study.journal import Journal, read
 from aloq.study.ledger import Ledger, replay
+from aloq.study.outcome import Simulate
 from aloq.study.progress import Show, bar
-from aloq.study.record import plain
-from aloq.study.run import Flight, Simulate, run
+from aloq.study.record import Record, plain
+from aloq.study.run import Flight, run
+from aloq.study.supply import Supply
 from aloq.study.trial import Trial
 
 if TYPE_CHECKING:
@@ -59,9 +63,10 @@ class Study:
         self._problem = check_problem(problem)
         self._method = check_method(method)
         self._seed = check_seed(seed)
-        self._ledger = Ledger.empty(problem.encoding, problem.sign)
+        self._ledger = Ledger.of(problem)
         self._held: set[int] = set()  # trials that `ask` gave to the user of this process
         self._lock = threading.RLock()
+        self._asking = threading.RLock()
         self._closed = False
         self._journal: Journal | None = None if journal is None else self._open(journal)
 
@@ -82,7 +87,7 @@ class Study:
                 journal.begin(given)
             else:
                 header.compare(journal.contents.header, given, str(path))
-                self._ledger = replay(self._ledger, journal.contents.records, str(path))
+                replay(self._ledger, journal.contents.records, str(path))
         except OSError as error:
             journal.close()
             raise JournalError(f"The journal {path} cannot be written: {error.strerror}.") from error
@@ -115,6 +120,11 @@ class Study:
         told, failed = len(ledger.told), len(ledger.failed)
         return Counts(told=told, failed=failed, pending=len(ledger.entries) - told - failed)
 
+    @property
+    def evaluations(self) -> int:
+        """How many returns the study holds: those told and, if the problem has a `failure_value`, the failures."""
+        return self._ledger.returns
+
     @overload
     def ask(self) -> Trial: ...
 
@@ -129,30 +139,26 @@ class Study:
         return trials[0] if n is None else trials
 
     def _ask(self, n: int) -> list[Trial]:
-        with self._lock:
-            self._check_open()
-            before = self._ledger
-            grown = before
-            for _ in range(n):
-                grown = self._suggest(grown)
-            self._ledger = grown
-            try:
-                self._save("No trial was handed out: free space or restore access, and ask again.")
-            except StudyError:
-                self._ledger = before
-                raise
-        return [copy.deepcopy(entry.trial) for entry in grown.entries[len(before.entries) :]]
+        # Suggestions are made outside `_lock`, so that returns can be told meanwhile; `_asking` keeps them one after the other.
+        with self._asking:
+            with self._lock:
+                self._check_open()
+                drafts = Drafts(self._ledger, self._method, self._seed)
+            records = drafts.make(n)
+            with self._lock:
+                return self._hand_out(records)
 
-    def _suggest(self, ledger: Ledger) -> Ledger:
-        """The ledger with one more trial."""
-        encoding = ledger.encoding
-        suggestion = self._method.suggest(encoding, ledger.history(), ledger.state(), self._seed)
-        point = check_point(suggestion.point, encoding, self._method)
-        x, t = point[: encoding.policy_dim], point[encoding.policy_dim :]
-        # A policy that was simulated before keeps its exact values, so that it stays one policy.
-        policy = ledger.simulated(x) or encoding.decode_policy(x)
-        record = {"event": "ask", "id": len(ledger.entries), "policy": policy, "environment": encoding.decode_environment(t)}
-        return ledger.apply(plain("state of a method", record | {"state": suggestion.state}))
+    def _hand_out(self, records: list[Record]) -> list[Trial]:
+        self._check_open()
+        ledger, before = self._ledger, len(self._ledger.entries)
+        try:
+            for record in records:
+                ledger.apply(record)
+            self._save("No trial was handed out: free space or restore access, and ask again.")
+        except AloqError:
+            ledger.take_back(len(ledger.entries) - before)
+            raise
+        return [copy.deepcopy(entry.trial) for entry in ledger.entries[before:]]
 
     def tell(self, trial: Trial | SupportsIndex, value: SupportsFloat, *, seconds: float | None = None) -> None:
         """Report what a simulation returned. Once this returns, the value is on the disk."""
@@ -168,7 +174,7 @@ class Study:
     def _settle(self, record: dict[str, Any]) -> None:
         with self._lock:
             self._check_open()
-            self._ledger = self._ledger.apply(plain("report of a simulation", record))
+            self._ledger.apply(plain("report of a simulation", record))
             self._held.discard(record["id"])
             self._save("It need not be told again: free space or restore access, and go on.")
 
@@ -194,38 +200,55 @@ class Study:
             ) from error
 
     def optimize(
-        self, simulate: Simulate, evaluations: int, *, executor: Executor | None = None, parallel: int = 1, progress: Show = True
+        self,
+        simulate: Simulate,
+        evaluations: int,
+        *,
+        executor: Executors = None,
+        parallel: int = 1,
+        timeout: float | None = None,
+        retries: int = 0,
+        progress: Show = True,
     ) -> None:
         """Simulate until the study holds `evaluations` returns in all.
 
-        `simulate(policy, environment)` gets two dicts and returns a number. If it raises, or returns something else, the trial counts as
-        failed and the study goes on, until 20 in a row fail. Trials that an earlier process left pending are simulated first.
+        `simulate(policy, environment)` gets two dicts and returns a number. If it raises, or returns something else, it is called again
+        up to `retries` times; then the trial counts as failed and the study goes on, until 20 in a row fail. If the problem has a
+        `failure_value`, failures are returns too: they count among the `evaluations`, and only the first 20 must not all fail. Trials that
+        an earlier process left pending are simulated first.
 
-        With an `executor`, `parallel` simulations run at once, and are told in the order they end. Let a ProcessPoolExecutor spawn its
-        processes (`mp_context=multiprocessing.get_context("spawn")`): JAX, which most methods use, does not bear forking.
+        `parallel` simulations run at once, in as many processes, and are told in the order they end. With `timeout`, a simulation that
+        takes more seconds is ended, with all processes that it started, and counts as failed. For both, the simulator leaves this process,
+        also where `parallel` is 1: it must be a function at the top level of a module (or cloudpickle must be installed), a script that
+        calls `optimize` needs a main guard, and what the simulator changes in its memory is not seen here.
+
+        An `executor` of concurrent.futures, or a function that makes one, simulates instead: threads, other machines. Its workers enforce
+        the `timeout` with a process each. A worker that dies costs its simulations a repeat, three times at most. If the executor breaks
+        with it, as a ProcessPoolExecutor does, a function is called for a new one; without it, the run ends with a StudyError, and
+        calling `optimize` with another executor goes on. Let a ProcessPoolExecutor spawn its processes
+        (`mp_context=multiprocessing.get_context("spawn")`): JAX, which most methods use, does not bear forking.
 
         Ctrl-C stops the run: what was told is kept, the simulations under way stay pending, and KeyboardInterrupt goes on to the caller.
         """
         evaluations, parallel = whole("evaluations", evaluations, least=1), whole("parallel", parallel, least=1)
-        flight = Flight(check_simulate(simulate), check_executor(executor, parallel))
+        simulate, retries = check_simulate(simulate), whole("retries", retries, least=0)
+        executor, timeout = check_executor(executor), check_timeout(timeout)
         self._check_open()
         try:
-            with bar(progress, self.counts.told, evaluations) as report:
-                run(self, flight, self._supply(), evaluations, parallel, report)
+            with bar(progress, self.evaluations, evaluations) as report, closing(Crew(executor, parallel, timeout)) as crew:
+                flight = Flight(simulate, crew, retries)
+                with closing(Supply(self._ask, self._left_over(), parallel, flight.wake)) as supply:
+                    run(self, flight, supply, evaluations, parallel, report)
         except KeyboardInterrupt:
             if self._journal is not None:
-                kept = f"{self.counts.told} of {evaluations} evaluations are kept in {self._journal.path}"
+                kept = f"{self.evaluations} of {evaluations} evaluations are kept in {self._journal.path}"
                 print(f"Interrupted: {kept}. Run the script again to go on.", file=sys.stderr)
             raise
 
-    def _supply(self) -> Iterator[Trial]:
-        """Trials to simulate: first the pending ones that nobody in this process holds, then new ones."""
+    def _left_over(self) -> list[Trial]:
+        """The pending trials that nobody in this process holds."""
         ledger = self._ledger
-        for number in ledger.pending:
-            if number not in self._held:
-                yield copy.deepcopy(ledger.entries[number].trial)
-        while True:
-            yield from self._ask(1)
+        return [copy.deepcopy(ledger.entries[number].trial) for number in ledger.pending if number not in self._held]
 
     def best(self, environment: Any = None, objective: Any = None) -> Best:
         """The policy believed best among those simulated.
@@ -256,7 +279,7 @@ class Study:
         return Prediction(mean=ledger.sign * np.asarray(belief.mean), std=np.asarray(belief.std))
 
     def _informed(self, verb: str) -> Ledger:
-        if not self._ledger.told:
+        if not self._ledger.returns:
             raise StudyError(f"`{verb}` needs at least one return, but this study was told none. Call `optimize`, or `ask` and `tell`.")
         return self._ledger
 

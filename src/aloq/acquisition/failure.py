@@ -1,0 +1,142 @@
+"""The probability that a simulation fails, learnt from those that did: so that budget is not spent where failures cluster.
+
+x_i, b_i   (n, D), (n,)   pairs that were simulated; b is 1 where that failed
+k(x, x')   exp(-½ Σ_c w_c (x_c - x'_c)²), w_c ≥ 0 for each column of the unit cube
+r          share of simulations that failed: what is believed where there are no data
+
+    P(x) = (r + Σ_i k(x, x_i) b_i) / (1 + Σ_i k(x, x_i))
+
+Columns have no weight unless that makes what was seen more likely, each pair predicted from the others. So failures that strike at random
+are read as a constant, which changes no choice; those that depend on the environment alone do not count against a policy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from aloq.acquisition.policy import PolicyRule
+from aloq.gp.numerics import pad, padded_size
+from aloq.gp.program import program
+from aloq.problem.encoding import Encoding
+from aloq.quadrature.belief import Belief
+
+Points = NDArray[np.float64]
+
+LENGTHS = (0.5, 0.2, 0.08)  # that a column may have, besides an infinite one
+MARGIN = 4.0  # nats that a column must be worth: enough that of many columns none is believed by chance
+SWEEPS = 2
+MOST = 256  # pairs of each kind that are looked at, the latest
+NODES = 64  # environments that a policy is tried on
+
+
+class Failures(NamedTuple):
+    """P(x) as arrays, padded: part of compiled programs."""
+
+    x: Array  # (n, D)
+    known: Array  # (n,) 1, or 0 for padding
+    failed: Array  # (n,) b_i
+    weights: Array  # (D,) w_c
+    rate: Array  # () r
+    nodes: Array  # (J, e) environments of the support, evenly spread
+
+    def probability(self, x: Array) -> Array:
+        """P at pairs x, (q, D): (q,)."""
+        k = _kernel(x, self.x, self.weights) * self.known
+        return (self.rate + k @ self.failed) / (1 + k @ self.known)
+
+    def chance(self, pi: Array) -> Array:
+        """The chance that policies pi, (m, d), can be simulated where that is most likely to succeed: (m,).
+
+        The best environment counts, so that a policy is not condemned for failing in others.
+        """
+        d = pi.shape[1]
+        by_policy = _kernel(pi, self.x[:, :d], self.weights[:d]) * self.known
+        by_node = _kernel(self.nodes, self.x[:, d:], self.weights[d:])
+        failed, seen = (jnp.einsum("mn,jn,n->mj", by_policy, by_node, part) for part in (self.failed, self.known))
+        return 1 - jnp.min((self.rate + failed) / (1 + seen), axis=1)
+
+
+def _kernel(x: Array, y: Array, weights: Array) -> Array:
+    return jnp.exp(-0.5 * jnp.sum(weights * (x[:, None] - y[None]) ** 2, axis=-1))
+
+
+@program()
+def _probability(failures: Failures, x: Array) -> Array:
+    return failures.probability(x)
+
+
+def learn(encoding: Encoding, told: Points, failed: Points) -> Failures:
+    """P given pairs that were told and that failed, (n, D) each."""
+    told, failed = told[-MOST:], failed[-MOST:]
+    x, b = np.concatenate([told, failed]), np.repeat([0.0, 1.0], [len(told), len(failed)])
+    size = padded_size(len(x))
+    levels = (np.arange(NODES) + 0.5) / NODES
+    # A lattice: each factor is walked through evenly, out of step with the others.
+    u = np.stack([(levels * (2 * i + 1)) % 1 for i in range(len(encoding.factors))], axis=1) if encoding.factors else np.zeros((1, 0))
+    parts: tuple[Any, ...] = (
+        pad(x, size),
+        pad(np.ones(len(x)), size),
+        pad(b, size),
+        _weights(x, b),
+        np.mean(b),
+        encoding.spread_environments(u),
+    )
+    return Failures(*parts)
+
+
+def _weights(x: Points, b: Points) -> Points:
+    """Column by column, the weight that makes what was seen most likely."""
+    squares = (x[:, None] - x[None]) ** 2  # (n, n, D)
+    weights = np.zeros(x.shape[1])
+    best = _likelihood(np.zeros((len(x), len(x))), b)
+    for column in np.tile(np.arange(x.shape[1]), SWEEPS):
+        rest = squares @ np.where(np.arange(len(weights)) == column, 0.0, weights)
+        for weight in (0.0, *(length**-2 for length in LENGTHS)):
+            height = _likelihood(rest + weight * squares[:, :, column], b)
+            # A column that already has a weight must be worth it as well when that is exchanged.
+            if height > best + (MARGIN if weights[column] == 0.0 else 0.0):
+                weights[column], best = weight, height
+    return weights
+
+
+def _likelihood(squares: Points, b: Points) -> float:
+    """Log probability of every outcome given all others; `squares` are weighted squared distances, (n, n)."""
+    k = np.exp(-0.5 * squares)
+    np.fill_diagonal(k, 0.0)
+    rate = (b.sum() - b + 0.5) / len(b)  # of the others, and never 0 or 1
+    p = (rate + k @ b) / (1 + k.sum(axis=1))
+    return float(np.sum(np.log(np.where(b > 0, p, 1 - p))))
+
+
+def success(failures: Failures, x: Points) -> Points:
+    """The probability that simulations of pairs x, (q, D), do not fail: (q,)."""
+    return 1 - np.asarray(_probability(failures, pad(x, padded_size(len(x), 16))))[: len(x)]
+
+
+@program(static=("rule",))
+def _lowest(rule: PolicyRule, belief: Belief, pi: Array, reference: Any) -> Array:
+    return jnp.min(rule.score(belief, pi, reference))
+
+
+@dataclass(frozen=True)
+class Feasible:
+    """Another rule's score above that of the worst policy known, times the chance that the policy can be simulated."""
+
+    rule: PolicyRule
+    failures: Failures = field(compare=False)  # arrays: they reach `score` by way of `reference`, since the rule itself is compiled in
+
+    def reference(self, belief: Belief, known: Points, incumbent: Points, seed: list[int]) -> Any:
+        reference = self.rule.reference(belief, known, incumbent, seed)
+        some = np.resize(known, (padded_size(len(known)), known.shape[1]))  # repeated, which changes no minimum
+        return reference, _lowest(self.rule, belief, some, reference), self.failures
+
+    def score(self, belief: Belief, pi: Array, reference: Any) -> Array:
+        inner, floor, failures = reference
+        gain = self.rule.score(belief, pi, inner) - floor
+        return jnp.where(gain > 0, gain * failures.chance(pi), gain)

@@ -1,0 +1,245 @@
+"""A process that simulates and can be ended: what a timeout needs, wherever the simulator runs.
+
+A worker (a thread of the study, a process of a pool, a Dask worker) keeps a stock of children and hands each simulation to one. A child
+leads a session of its own, so that ending it ends the processes that the simulator started as well; those that leave its process group
+escape. It ends itself when its worker is gone, and when nobody has given it work for a while.
+
+The worker speaks first: how to prepare (`sys.path`, the main module), then one message a simulation. The child answers LOADED once it
+has the simulator, which may take imports and does not count against the timeout, and then with the outcome.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import pickle
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from multiprocessing import Pipe, spawn
+from typing import TYPE_CHECKING, Any
+
+from aloq.problem.errors import StudyError
+from aloq.study.outcome import Outcome, Simulate, evaluate
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+IDLE = 30.0  # seconds after which a child without work ends
+_LOADING = 600.0  # seconds for importing the simulator; only a hang takes longer
+_LOADED = b"loaded"
+
+_loading = False  # in a child: the user's modules are being imported
+
+
+class Child:
+    """One such process, as its worker sees it."""
+
+    def __init__(self) -> None:
+        if sys.platform == "win32":
+            raise StudyError("`timeout`, and `parallel` without an executor, need a system with process groups. Give an executor instead.")
+        if _loading:
+            raise StudyError(
+                "A script that simulates in other processes is imported by them, so that what it runs must stand under "
+                '`if __name__ == "__main__":`, but it started a study while it was imported.'
+            )
+        ours, theirs = Pipe()
+        code = f"import sys; sys.path[:] = {sys.path!r}; from aloq.study.child import serve; serve({theirs.fileno()})"
+        self._pipe: Connection = ours  # type: ignore[assignment, unused-ignore]
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True
+        )
+        theirs.close()
+        preparation = spawn.get_preparation_data("simulator")
+        del preparation["authkey"]  # a secret, and not needed
+        self._send(pickle.dumps(preparation))
+
+    def run(self, task: bytes, timeout: float | None) -> Outcome | None:
+        """The outcome of a pickled (simulate, policy, environment); None if the child was gone before it began."""
+        self._send(task)
+        loaded = self._receive(_LOADING)
+        if loaded is None:
+            return None
+        if loaded != _LOADED:
+            raise _unloadable(pickle.loads(loaded))
+        start = time.perf_counter()
+        answer = self._receive(timeout)
+        seconds = time.perf_counter() - start
+        if answer is not None:
+            return Outcome(*pickle.loads(answer))
+        if timeout is not None and seconds >= timeout:
+            return Outcome(None, f"The simulation was ended because it took longer than the timeout of {timeout:g} s.", seconds)
+        return Outcome(None, f"The process that simulated died: {self._ending()}.", seconds, lost=True)
+
+    def _send(self, data: bytes) -> None:
+        with contextlib.suppress(OSError):  # it is gone: `_receive` will say so
+            self._pipe.send_bytes(data)
+
+    def _receive(self, timeout: float | None) -> bytes | None:
+        """The next message; None, and the child ended, if none comes in time or ever."""
+        with contextlib.suppress(OSError, EOFError):
+            if self._pipe.poll(timeout):
+                return self._pipe.recv_bytes()
+        self.end()
+        return None
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        """Kill it and whatever its simulator started. May be called while another thread waits for its answer, which then is none."""
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def end(self) -> None:
+        self.kill()
+        self._pipe.close()
+
+    def _ending(self) -> str:
+        code = self._process.returncode
+        return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+class Stock:
+    """Children that wait for work, and those at work."""
+
+    def __init__(self) -> None:
+        self._idle: list[Child] = []
+        self._busy: set[Child] = set()
+        self._closed = False
+
+    def evaluate(self, simulate: Simulate, policy: dict[str, Any], environment: dict[str, Any], timeout: float | None) -> Outcome:
+        """Simulate once, in a child."""
+        task = pickled((simulate, policy, environment))
+        while True:
+            child, fresh = self._take()
+            try:
+                outcome = child.run(task, timeout)
+            except BaseException:
+                child.end()
+                raise
+            finally:
+                self._busy.discard(child)
+            if outcome is not None:
+                self._give(child)
+                return outcome
+            if fresh or self._closed:
+                return Outcome(None, "The process that should simulate died before it began.", 0.0, lost=True)
+
+    def _take(self) -> tuple[Child, bool]:
+        child = None
+        while child is None or not child.alive:
+            if child is not None:
+                child.end()
+            try:
+                child = self._idle.pop()
+            except IndexError:
+                child = Child()
+                self._busy.add(child)
+                if self._closed:
+                    child.end()
+                return child, True
+        self._busy.add(child)
+        return child, False
+
+    def _give(self, child: Child) -> None:
+        if child.alive and not self._closed:
+            self._idle.append(child)
+        else:
+            child.end()
+
+    def close(self) -> None:
+        """End all children, whatever they do."""
+        self._closed = True
+        for child in tuple(self._busy):
+            child.kill()
+        while self._idle:
+            self._idle.pop().end()
+
+
+def pickled(task: Any) -> bytes:
+    """`task` for another process; with cloudpickle, where it is installed, also functions that no module holds."""
+    try:
+        import cloudpickle as pickler
+    except ImportError:
+        pickler = pickle
+    try:
+        data: bytes = pickler.dumps(task)
+    except Exception as error:
+        raise StudyError(
+            f"The simulator must travel to another process, but cannot: {type(error).__name__}: {error}. Define it at the top level of a "
+            "module, or install cloudpickle."
+        ) from error
+    return data
+
+
+_stock: Stock | None = None
+
+
+def evaluate_in_child(simulate: Simulate, policy: dict[str, Any], environment: dict[str, Any], timeout: float) -> Outcome:
+    """Simulate once, in a child of this worker: for executors that are not ours, which cannot be told to end a task."""
+    global _stock
+    if _stock is None:
+        _stock = Stock()
+        atexit.register(_stock.close)
+    return _stock.evaluate(simulate, policy, environment, timeout)
+
+
+def _unloadable(trace: str) -> StudyError:
+    return StudyError(
+        f"The simulator could not be loaded in a process of its own. Define it at the top level of a module, and put what a script runs "
+        f'under `if __name__ == "__main__":`. The process says:\n{trace}'
+    )
+
+
+def serve(fd: int) -> None:
+    """The child's life."""
+    from multiprocessing.connection import Connection
+
+    pipe: Connection = Connection(fd)
+    tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    preparation = pickle.loads(pipe.recv_bytes())
+    threading.Thread(target=_listen, args=(pipe, tasks), daemon=True).start()
+    while True:
+        try:
+            task = tasks.get(timeout=IDLE)
+        except queue.Empty:
+            os.killpg(os.getpid(), signal.SIGKILL)
+        try:
+            loaded = _load(preparation, task)
+        except BaseException:
+            pipe.send_bytes(pickle.dumps(traceback.format_exc()))
+            return
+        preparation = None
+        pipe.send_bytes(_LOADED)
+        outcome = evaluate(*loaded)
+        with contextlib.suppress(OSError, ValueError):  # what the simulator printed must not be lost with this process
+            sys.stdout.flush()
+        pipe.send_bytes(pickle.dumps(tuple(outcome)))
+
+
+def _listen(pipe: Connection, tasks: queue.SimpleQueue[bytes]) -> None:
+    """Pass tasks on. The end of the worker, however it came, closes the pipe and ends this process with all it started."""
+    with contextlib.suppress(OSError, EOFError):
+        while True:
+            tasks.put(pipe.recv_bytes())
+    os.killpg(os.getpid(), signal.SIGKILL)
+
+
+def _load(preparation: dict[str, Any] | None, task: bytes) -> Any:
+    global _loading
+    _loading = True
+    try:
+        if preparation is not None:
+            spawn.prepare(preparation)
+        return pickle.loads(task)
+    finally:
+        _loading = False

@@ -1,0 +1,82 @@
+"""What a study would ask next, made from one look at its ledger, which may grow meanwhile."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from aloq.methods.interface import Array, Method, Suggestion
+from aloq.problem.encoding import Encoding
+from aloq.study.arguments import check_point
+from aloq.study.ledger import Ledger, encoded, first_with
+from aloq.study.record import Record, plain
+
+_OTHERS = 64  # of each kind that are tried where a pair must not be asked for
+
+
+class Drafts:
+    """Records of trials to ask for, each taking those before into account."""
+
+    def __init__(self, ledger: Ledger, method: Method, seed: int) -> None:
+        self._encoding, self._method, self._seed = ledger.encoding, method, seed
+        self._history, self._state = ledger.history(), ledger.state()
+        # Views: trials that were asked for stay as they are, also while others are told.
+        self._asked, self._entries = ledger.points, ledger.entries
+        self._failed = self._asked[ledger.failed]
+        self._drafted = self._asked[:0]  # (k, D)
+        self._records: list[Record] = []
+
+    def make(self, count: int) -> list[Record]:
+        """So many more, in one go where the method knows how to."""
+        together = getattr(self._method, "suggest_many", None)
+        if count == 1 or together is None:
+            return [self._next() for _ in range(count)]
+        suggestions = together(self._encoding, self._history, copy.deepcopy(self._state), self._seed, count)
+        return [self._draft(suggestion) for suggestion in suggestions]
+
+    def _next(self) -> Record:
+        return self._draft(self._method.suggest(self._encoding, self._history, copy.deepcopy(self._state), self._seed))
+
+    def _draft(self, suggestion: Suggestion) -> Record:
+        """The trial at the point suggested, or at another one if that is out already, or has failed."""
+        point = check_point(suggestion.point, self._encoding, self._method)
+        rng = np.random.default_rng([self._seed, self._history.asked, 4])
+        for candidate in itertools.chain([point], others(self._encoding, point, rng), [point]):
+            x, t = candidate[: self._encoding.policy_dim], candidate[self._encoding.policy_dim :]
+            policy, environment = self._policy(x), self._encoding.decode_environment(t)
+            if self._free(encoded(self._encoding, policy, environment)):
+                break
+        record = {"event": "ask", "id": self._history.asked, "policy": policy, "environment": environment}
+        return self._taken_in(plain("state of a method", record | {"state": suggestion.state}))
+
+    def _free(self, point: Array) -> bool:
+        return not any(np.any(np.all(points == point, axis=1)) for points in (self._history.pending, self._failed))
+
+    def _policy(self, x: Array) -> dict[str, Any]:
+        """A policy that was simulated before keeps its exact values, so that it stays one policy."""
+        number = first_with(x, self._asked)
+        if number is not None:
+            return self._entries[number].trial.policy
+        number = first_with(x, self._drafted)
+        return self._encoding.decode_policy(x) if number is None else self._records[number]["policy"]
+
+    def _taken_in(self, record: Record) -> Record:
+        point = encoded(self._encoding, record["policy"], record["environment"])
+        self._drafted = np.concatenate([self._drafted, point[None]])
+        self._records.append(record)
+        self._state = record["state"]
+        self._history = self._history.awaiting(point)
+        return record
+
+
+def others(encoding: Encoding, point: Array, rng: np.random.Generator) -> Iterator[Array]:
+    """Other pairs than `point`, (D,): first the same policy in other environments, then policies ever further away, then any."""
+    x, factors = point[: encoding.policy_dim], len(encoding.factors)
+    for reach in np.concatenate([np.zeros(_OTHERS), np.geomspace(0.01, 1.0, 2 * _OTHERS), np.full(_OTHERS, 10.0)]):
+        policy = np.clip(x + reach * rng.standard_normal(len(x)), 0, 1) if reach < 10 else rng.random(len(x))
+        environment = encoding.spread_environments(rng.random((1, factors)))[0]
+        yield np.concatenate([encoding.snap_policies(policy[None])[0], environment])

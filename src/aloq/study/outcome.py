@@ -1,0 +1,38 @@
+"""One simulation, and what it came to."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from aloq.problem.errors import StudyError
+from aloq.study.checks import real
+
+Simulate = Callable[[dict[str, Any], dict[str, Any]], Any]
+
+
+class Outcome(NamedTuple):
+    """What a simulation came to: a value, or the reason why there is none."""
+
+    value: float | None
+    reason: str
+    seconds: float
+    lost: bool = False  # the process that simulated died, so that nothing is known about the simulation itself
+
+
+def evaluate(simulate: Simulate, policy: dict[str, Any], environment: dict[str, Any]) -> Outcome:
+    """Simulate once. Runs in the worker, so that only plain values travel back, whatever the simulator returns or raises."""
+    start = time.perf_counter()
+    try:
+        returned = simulate(policy, environment)
+    except (Exception, SystemExit) as error:
+        # The first frame is this function's.
+        frames = error.__traceback__ and error.__traceback__.tb_next
+        return Outcome(None, "".join(traceback.format_exception(type(error), error, frames)).strip(), time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    try:
+        return Outcome(real(returned), "", seconds)
+    except StudyError as refusal:
+        return Outcome(None, str(refusal), seconds)

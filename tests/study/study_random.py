@@ -1,0 +1,85 @@
+"""Random problems with random returns, and what must hold for a study of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from scipy import stats
+
+from aloq.acquisition.maximise import MultiStart
+from aloq.methods.aloq import ALOQ
+from aloq.methods.interface import Method
+from aloq.problem.distributions import Discrete
+from aloq.problem.problem import Problem
+from aloq.problem.variables import Choice, Integer, Real
+from aloq.study.study import Study
+
+# Small, so that a step takes milliseconds once compiled.
+SMALL = ALOQ(samples=4, initial=4, maximiser=MultiStart(starts=16, climbs=2, turns=5))
+SCALES = (1.0, 1e12, 1e-12)
+
+reals = st.builds(lambda low, width: Real(low, low + width), st.sampled_from([-1e6, 0.0, 3.0]), st.sampled_from([1e-3, 1.0, 1e9]))
+policies = st.one_of(reals, st.just(Real(1e-4, 1.0, log=True)), st.just(Integer(1, 3)), st.just(Choice(["a", "b", "c"])))
+environments = st.one_of(
+    st.just(Discrete([0.0, 1.0, 9.0], p=[0.9, 0.09, 0.01])),
+    st.just(Choice(["ok", "failed"], p=[0.999, 0.001])),
+    st.just(stats.norm(3, 2)),
+    st.just(stats.uniform(-1, 1e-6)),
+)
+
+
+@dataclass(frozen=True)
+class Scene:
+    problem: Problem
+    kind: str  # of returns
+    scale: float
+    seed: int
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> Scene:
+    policy = {f"p{i}": draw(policies) for i in range(draw(st.integers(1, 2)))}
+    environment = {f"e{i}": draw(environments) for i in range(draw(st.integers(1, 2)))}
+    value = draw(st.sampled_from([None, -5.0]))
+    problem = Problem(policy, environment, draw(st.sampled_from(["maximize", "minimize"])), failure_value=value)
+    kind = draw(st.sampled_from(["constant", "duplicated", "discontinuous", "random"]))
+    return Scene(problem, kind, draw(st.sampled_from(SCALES)), draw(st.integers(0, 1000)))
+
+
+def value_of(scene: Scene, point: Any, rng: np.random.Generator) -> float:
+    if scene.kind == "constant":
+        return scene.scale
+    if scene.kind == "duplicated":
+        return scene.scale * float(rng.integers(2))
+    if scene.kind == "discontinuous":
+        return scene.scale * (100.0 if point.sum() % 0.3 > 0.15 else 0.0)
+    return scene.scale * float(rng.standard_cauchy())
+
+
+def survives(scene: Any, method: Method) -> None:
+    """Ask for several at a time, tell and fail in any order, and look at what came."""
+    study = Study(scene.problem, method, seed=scene.seed)
+    rng = np.random.default_rng(scene.seed)
+    encoding, out = scene.problem.encoding, list[Any]()
+    pairs = np.prod(
+        [len(v.values) if isinstance(v, Choice) else 3 if isinstance(v, Integer) else np.inf for v in scene.problem.policy.values()]
+    )
+    for count in (3, 2, 1, 2, 1):
+        out += study.ask(count)
+        points = [np.concatenate([encoding.encode_policy(t.policy), encoding.encode_environment(t.environment)]) for t in out]
+        assert all(((p >= 0) & (p <= 1)).all() for p in points)
+        if pairs * encoding.nodes > 4 * len(out):
+            assert len({p.tobytes() for p in points}) == len(points), "a pair is out twice"
+        for i in sorted(rng.choice(len(out), size=len(out) // 2, replace=False), reverse=True):
+            trial = out.pop(int(i))
+            if rng.random() < 0.2:
+                study.fail(trial, "no")
+            else:
+                study.tell(trial, value_of(scene, points[int(i)], rng))
+    if study.evaluations:
+        best = study.best()
+        assert np.isfinite(best.mean)
+        assert best.std >= 0

@@ -36,7 +36,7 @@ NOISE = 20.0
 TO_OPTIMISE, TO_EVALUATE, DRAWS = 50, 400, 1000  # the paper's
 SAMPLER = SliceSampler(chains=128, sweeps=16)  # 2,048 draws
 EVALUATIONS = 200
-SMOKE_EVALUATIONS = 36  # four steps beyond the first design
+SMOKE_EVALUATIONS, SMOKE_INITIAL = 8, 4
 METHODS = ("aloq-paper", "map", "rq-aloq", "aloq")
 
 
@@ -55,7 +55,7 @@ class Row:
 
 def run(seed: int, smoke: bool = False) -> list[dict[str, Any]]:
     """One run of the experiment: a row for each method."""
-    return [asdict(row) for row in _rows(seed, SMOKE_EVALUATIONS if smoke else EVALUATIONS)]
+    return [asdict(row) for row in (_rows(seed, SMOKE_EVALUATIONS, SMOKE_INITIAL) if smoke else _rows(seed, EVALUATIONS))]
 
 
 def table(runs: int = 1, seed: int = 0, evaluations: int = EVALUATIONS) -> pd.DataFrame:
@@ -85,23 +85,25 @@ def _baseline(policy: Mapping[str, Any], environment: Mapping[str, Any]) -> floa
     return float(baseline_return(environment["rigidity"]))
 
 
-def _rows(seed: int, evaluations: int) -> list[Row]:
+def _rows(seed: int, evaluations: int, initial: int | None = None) -> list[Row]:
     believed = posterior(seed)
     granular = believed.samples(TO_EVALUATE).points[:, 0]
     drawn = granular[np.random.default_rng([seed, 1]).integers(len(granular), size=DRAWS)]
     rows = []
     for method in METHODS:
         task, searcher = _problem(method, believed)
-        policy = _best_policy(task, searcher, seed, evaluations)
+        policy = _best_policy(task, replace(searcher, initial=initial), seed, evaluations)
         rows.append(_row(method, task.formula(**policy, rigidity=drawn), seed, evaluations))
     return rows
 
 
-def _problem(method: str, believed: Posterior) -> tuple[Task, Method]:
+def _problem(method: str, believed: Posterior) -> tuple[Task, ALOQ]:
     """What a method takes for p(environment), and how it searches. At a single rigidity nothing is uncertain, so nothing is intensified."""
     if method == "map":
         return with_rigidity(Discrete([believed.map["rigidity"]])), replace(ALOQ.paper(), intensify=None)
-    return with_rigidity(believed.samples(TO_OPTIMISE)), named(method)
+    searcher = named(method)
+    assert isinstance(searcher, ALOQ)
+    return with_rigidity(believed.samples(TO_OPTIMISE)), searcher
 
 
 def _best_policy(task: Task, method: Method, seed: int, evaluations: int) -> dict[str, Any]:

@@ -26,6 +26,10 @@ class MissingExtraError(AloqError, ImportError):
     """A part of aloq needs a package that is not installed."""
 
 
+class SimulationError(AloqError, RuntimeError):
+    """A simulation gave no return. The message is the whole reason: a trial that fails with it keeps no traceback."""
+
+
 class InferenceError(AloqError, RuntimeError):
     """p(environment) cannot be learnt from these trials with this simulator."""
 

@@ -22,6 +22,10 @@ class JournalError(StudyError):
     """A journal cannot be read, or does not belong to this study."""
 
 
+class JournalInUseError(JournalError):
+    """Another study is writing the journal."""
+
+
 class MissingExtraError(AloqError, ImportError):
     """A part of aloq needs a package that is not installed."""
 

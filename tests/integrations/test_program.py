@@ -7,6 +7,7 @@ import json
 import pickle
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +216,18 @@ def test_a_failed_trial_has_no_traceback(study: Study, tmp_path: Path) -> None:
     study.optimize(Program((script(tmp_path, body), "{speed}", "{ice}")), 2)
     (reason,) = study.trials().query("state == 'failed'")["reason"]
     assert reason == f"`{tmp_path}/sim.sh` ended with exit code 2.\nstdout ended with:\ndiverged"
+
+
+def test_programs_side_by_side_do_not_mix(study: Study) -> None:
+    pytest.importorskip("cloudpickle")  # for a function inside a function
+
+    def two_at_once(policy: dict[str, Any], environment: dict[str, Any]) -> float:
+        programs = [Program(("sh", "-c", f"sleep 0.1; echo {number}")) for number in (1, 20)]
+        with ThreadPoolExecutor(2) as threads:
+            return sum(threads.map(lambda program: program({}, {}), programs))
+
+    study.optimize(two_at_once, 3, timeout=20)
+    assert set(study.trials()["value"]) == {21.0}
 
 
 def test_a_process_left_behind_does_not_spoil_the_next_return(study: Study, tmp_path: Path) -> None:

@@ -67,7 +67,6 @@ class Child:
 
     def run(self, task: bytes, timeout: float | None) -> Outcome | None:
         """The outcome of a pickled (simulate, policy, environment); None if the child was gone before it began."""
-        output.clear(Path(self._folder.name))
         self._send(task)
         loaded = self._receive(_LOADING)
         if loaded is None:
@@ -114,7 +113,7 @@ class Child:
 
     def _printed(self) -> str:
         """What a program that the simulator started had printed by then."""
-        return output.described(Path(self._folder.name))
+        return output.last_words(Path(self._folder.name))
 
     def _ending(self) -> str:
         code = self._process.returncode

@@ -1,7 +1,7 @@
 """What a program prints while it simulates, in files: they outlive a process that had to be ended, so that its last words are known.
 
-A child is given a folder by its worker and leaves the files of its last program there. Elsewhere a folder is made for each program. The
-files are made anew each time: a process that an earlier program left behind writes to its own.
+Each program has a folder of its own, which goes when it is done: a process that it left behind spoils nothing. In a child these folders
+are in one that its worker knows, and reads when it had to end the child.
 """
 
 from __future__ import annotations
@@ -26,26 +26,19 @@ def keep_in(folder: Path) -> None:
 @contextmanager
 def output_folder() -> Iterator[Path]:
     """An empty folder for the files `stdout` and `stderr` of a program."""
-    if _given is not None:
-        clear(_given)
-        yield _given
-        return
-    with tempfile.TemporaryDirectory(prefix="aloq-") as folder:
+    with tempfile.TemporaryDirectory(prefix="aloq-", dir=_given) as folder:
         yield Path(folder)
 
 
-def clear(folder: Path) -> None:
-    """Forget what was printed."""
-    for name in (*_STREAMS, "stdin"):
-        (folder / name).unlink(missing_ok=True)
-
-
 def described(folder: Path) -> str:
-    """The end of what was printed, to stand below a reason; "" if no program ran."""
-    if not any((folder / name).exists() for name in _STREAMS):
-        return ""
+    """The end of what a program printed, to stand below a reason."""
     parts = [f"\n{name} ended with:\n{text}" for name in _STREAMS if (text := _tail(folder / name))]
     return "".join(parts) or "\nIt printed nothing."
+
+
+def last_words(folder: Path) -> str:
+    """What the programs of an ended child had printed; "" if none was running."""
+    return "".join(described(each) for each in sorted(folder.iterdir()))
 
 
 def _tail(path: Path) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from aloq.problem.errors import InferenceWarning as InferenceWarning
     from aloq.problem.errors import JournalError as JournalError
     from aloq.problem.errors import ProblemError as ProblemError
+    from aloq.problem.errors import SimulationError as SimulationError
     from aloq.problem.errors import StudyError as StudyError
     from aloq.problem.objective import Expectation as Expectation
     from aloq.problem.problem import Problem as Problem
@@ -43,6 +44,7 @@ _HOME = {
     "ProblemError": "aloq.problem.errors",
     "Real": "aloq.problem.variables",
     "Samples": "aloq.problem.distributions",
+    "SimulationError": "aloq.problem.errors",
     "Study": "aloq.study.study",
     "StudyError": "aloq.problem.errors",
 }

@@ -242,3 +242,23 @@ def test_a_read_only_journal_is_refused(path: Path, problem: Problem, monkeypatc
     monkeypatch.setattr(os, "open", refuse)  # root, who may run the tests, may write anything
     with pytest.raises(JournalError, match=r"must be open to reading and writing, but .* is not: Permission denied"):
         Study.resume(path)
+
+
+def test_reading_shows_a_study_that_another_is_writing_and_changes_nothing(path: Path, problem: Problem) -> None:
+    with Study(problem, Alert(), path, seed=5) as study:
+        study.optimize(simulate, 6)
+        study.ask(2)
+        before = path.read_bytes()
+        seen = Study.read(path)
+        assert seen.trials().equals(study.trials())
+        assert seen.best() == study.best()
+        assert (seen.problem, seen.method, seen.seed) == (study.problem, study.method, study.seed)
+        with pytest.raises(StudyError, match="The study is closed"):
+            seen.ask()
+        assert path.read_bytes() == before
+        study.ask()  # the reader holds no lock
+    with pytest.raises(JournalError, match="There is no journal"):
+        Study.read(path.with_name("none.jsonl"))
+    path.write_bytes(b"")
+    with pytest.raises(JournalError, match="is empty"):
+        Study.read(path)

@@ -8,14 +8,29 @@ import typer
 
 from aloq import __version__
 from aloq.cli import hexapod
+from aloq.cli.ask import ask
+from aloq.cli.best import best
+from aloq.cli.check import check
+from aloq.cli.export import export
+from aloq.cli.fail import fail
+from aloq.cli.init import init
 from aloq.cli.journal import journal
 from aloq.cli.reproduce import reproduce
 from aloq.cli.run import run
 from aloq.cli.tasks import tasks
+from aloq.cli.tell import tell
 
 app = typer.Typer(name="aloq", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command("tasks")(tasks)
+app.command("init")(init)
+app.command("check")(check)
 app.command("run")(run)
+app.command("ask")(ask)
+# A negative return looks like an option.
+app.command("tell", context_settings={"ignore_unknown_options": True})(tell)
+app.command("fail")(fail)
+app.command("best")(best)
+app.command("export")(export)
 app.command("reproduce")(reproduce)
 app.add_typer(hexapod.app, name="hexapod")
 app.add_typer(journal)

@@ -1,16 +1,18 @@
-"""`aloq run`: optimise a task and print the policy to use."""
+"""`aloq run`: optimise, and print the policy to use."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from aloq.cli.errors import clean_exit
 
 if TYPE_CHECKING:
+    from aloq.cli.jobs import Job
     from aloq.study.study import Study
     from aloq.tasks import Task
 
@@ -19,57 +21,80 @@ METHODS = ("aloq", "aloq-paper", "rq-aloq", "us-aloq", "unwarped-aloq", "one-ste
 
 
 def run(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="A name that `aloq tasks` lists.")],
-    method: Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(METHODS)}.")] = "aloq",
-    evaluations: Annotated[int, typer.Option(metavar="N", min=1, help="Simulations in all, those in the journal included.")] = 100,
-    seed: Annotated[int, typer.Option(metavar="S", min=0, help="Same seed, same trials.")] = 0,
+    what: Annotated[
+        str,
+        typer.Argument(metavar="TASK|STUDY.toml|FILE.py:problem", help="A name that `aloq tasks` lists, a study file, or a Python file."),
+    ],
+    method: Annotated[str | None, typer.Option(metavar="NAME", help=f"One of {', '.join(METHODS)}. [default: aloq]")] = None,
+    evaluations: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Simulations in all, those in the journal included. [default: 100]")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="S", min=0, help="Same seed, same trials. [default: 0]")] = None,
     journal: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep every trial in this file, or go on with it.")] = None,
-    figure: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the result here (.png, .pdf, .svg).")] = None,
-    parallel: Annotated[int, typer.Option(metavar="K", min=1, help="Simulations to run at the same time.")] = 1,
+    figure: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the result of a TASK here (.png, .pdf, .svg).")] = None,
+    parallel: Annotated[int | None, typer.Option(metavar="K", min=1, help="Simulations to run at the same time. [default: 1]")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="End a simulation that takes longer; it counts as failed.")
+    ] = None,
+    retries: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Try a failed simulation so many times more. [default: 0]")
+    ] = None,
 ) -> None:
-    """Find a robust policy for TASK, and print it with its expected return."""
+    """Find a robust policy, and print it with its expected return.
+
+    STUDY.toml describes a problem and the program that simulates it: `aloq init` writes one. FILE.py:problem is an aloq.Problem in a Python
+    file that also has a function `simulate(policy, environment)`. Options go before what the study file says.
+    """
     with clean_exit():
-        from aloq import tasks
+        from aloq.cli.jobs import load
         from aloq.methods import registry
         from aloq.study.study import Study
 
-        chosen = tasks.load(task)
+        given: dict[str, Any] = {"method": method, "evaluations": evaluations, "seed": seed, "journal": journal, "parallel": parallel}
+        given |= {"timeout": timeout, "retries": retries}
+        job = replace(load(what), **{name: value for name, value in given.items() if value is not None})
         if figure is not None:
-            _check_figure(figure, method)
-        with Study(chosen.problem, registry.named(method), journal, seed) as study:
-            typer.echo(f"{chosen.name}: {chosen.description}. Method {method}, {evaluations} evaluations, seed {seed}.", err=True)
-            _optimize(study, chosen, evaluations, parallel)
-            _print_best(study, chosen)
-            if figure is not None:
-                _draw(study, chosen, figure)
+            _check_figure(figure, job)
+        with Study(job.problem, registry.named(job.method), job.journal, job.seed) as study:
+            typer.echo(f"{job.name}. Method {job.method}, {job.evaluations} evaluations, seed {job.seed}.", err=True)
+            _optimize(study, job)
+            _print_best(study, job.task)
+            if figure is not None and job.task is not None:
+                _draw(study, job.task, figure)
 
 
-def _optimize(study: Study, task: Task, evaluations: int, parallel: int) -> None:
+def _optimize(study: Study, job: Job) -> None:
     try:
-        study.optimize(task.simulate, evaluations, parallel=parallel)
+        study.optimize(job.simulate, job.evaluations, parallel=job.parallel, timeout=job.timeout, retries=job.retries)
     except KeyboardInterrupt:
         if study.journal is None:
             typer.echo("Interrupted, and nothing is kept. To keep what was simulated, use --journal FILE.", err=True)
         raise
 
 
-def _print_best(study: Study, task: Task) -> None:
-    best, word = study.best(), task.returns
+def _print_best(study: Study, task: Task | None) -> None:
+    best, word = study.best(), "return" if task is None else task.returns
     low, high = best.interval
     typer.echo("\nRecommended policy")
     for name, value in best.policy.items():
         typer.echo(f"  {name:<12} {value:.6g}" if isinstance(value, float) else f"  {name:<12} {value}")
     typer.echo(f"Expected {word}   {best.mean:.5g}   (90 % interval {low:.5g} to {high:.5g})")
-    known = "" if math.isnan(task.best) else f"   (best possible {task.best:.5g})"
-    typer.echo(f"In truth        {task.expected([best.policy])[0]:.5g}{known}")
+    if task is not None:
+        known = "" if math.isnan(task.best) else f"   (best possible {task.best:.5g})"
+        typer.echo(f"In truth        {task.expected([best.policy])[0]:.5g}{known}")
+    if study.counts.failed:
+        where = "" if study.journal is None else f" Why: aloq export {study.journal} -o trials.csv"
+        typer.echo(f"Failed          {study.counts.failed} of {sum(study.counts)} simulations.{where}")
 
 
-def _check_figure(path: Path, method: str) -> None:
+def _check_figure(path: Path, job: Job) -> None:
     """A figure that cannot be drawn is refused before the work, not after it."""
     from aloq.problem.errors import ProblemError
     from aloq.report.canvas import check_writable
 
-    if method == "reinforce":
+    if job.task is None:
+        raise ProblemError("The figure sets a study beside the truth, which is known of tasks only. Leave out --figure.")
+    if job.method == "reinforce":
         raise ProblemError("The figure shows what a method believes, and reinforce holds no belief. Leave out --figure, or use ALOQ.")
     check_writable(path)
 

@@ -22,8 +22,16 @@ class JournalError(StudyError):
     """A journal cannot be read, or does not belong to this study."""
 
 
+class JournalInUseError(JournalError):
+    """Another study is writing the journal."""
+
+
 class MissingExtraError(AloqError, ImportError):
     """A part of aloq needs a package that is not installed."""
+
+
+class SimulationError(AloqError, RuntimeError):
+    """A simulation gave no return. The message is the whole reason: a trial that fails with it keeps no traceback."""
 
 
 class InferenceError(AloqError, RuntimeError):

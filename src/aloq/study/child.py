@@ -18,13 +18,16 @@ import queue
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
 from multiprocessing import Pipe, spawn
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aloq.problem.errors import StudyError
+from aloq.study import output
 from aloq.study.outcome import Outcome, Simulate, evaluate
 
 if TYPE_CHECKING:
@@ -49,7 +52,10 @@ class Child:
                 '`if __name__ == "__main__":`, but it started a study while it was imported.'
             )
         ours, theirs = Pipe()
-        code = f"import sys; sys.path[:] = {sys.path!r}; from aloq.study.child import serve; serve({theirs.fileno()})"
+        self._folder = tempfile.TemporaryDirectory(prefix="aloq-", ignore_cleanup_errors=True)
+        code = (
+            f"import sys; sys.path[:] = {sys.path!r}; from aloq.study.child import serve; serve({theirs.fileno()}, {self._folder.name!r})"
+        )
         self._pipe: Connection = ours  # type: ignore[assignment, unused-ignore]
         self._process = subprocess.Popen(
             [sys.executable, "-c", code], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True
@@ -73,19 +79,20 @@ class Child:
         if answer is not None:
             return Outcome(*pickle.loads(answer))
         if timeout is not None and seconds >= timeout:
-            return Outcome(None, f"The simulation was ended because it took longer than the timeout of {timeout:g} s.", seconds)
-        return Outcome(None, f"The process that simulated died: {self._ending()}.", seconds, lost=True)
+            reason = f"The simulation was ended because it took longer than the timeout of {timeout:g} s."
+            return Outcome(None, reason + self._printed(), seconds)
+        return Outcome(None, f"The process that simulated died: {self._ending()}.{self._printed()}", seconds, lost=True)
 
     def _send(self, data: bytes) -> None:
         with contextlib.suppress(OSError):  # it is gone: `_receive` will say so
             self._pipe.send_bytes(data)
 
     def _receive(self, timeout: float | None) -> bytes | None:
-        """The next message; None, and the child ended, if none comes in time or ever."""
+        """The next message; None, and the child killed, if none comes in time or ever."""
         with contextlib.suppress(OSError, EOFError):
             if self._pipe.poll(timeout):
                 return self._pipe.recv_bytes()
-        self.end()
+        self.kill()
         return None
 
     @property
@@ -102,6 +109,11 @@ class Child:
     def end(self) -> None:
         self.kill()
         self._pipe.close()
+        self._folder.cleanup()
+
+    def _printed(self) -> str:
+        """What a program that the simulator started had printed by then."""
+        return output.last_words(Path(self._folder.name))
 
     def _ending(self) -> str:
         code = self._process.returncode
@@ -131,6 +143,7 @@ class Stock:
             if outcome is not None:
                 self._give(child)
                 return outcome
+            child.end()
             if fresh or self._closed:
                 return Outcome(None, "The process that should simulate died before it began.", 0.0, lost=True)
 
@@ -200,10 +213,11 @@ def _unloadable(trace: str) -> StudyError:
     )
 
 
-def serve(fd: int) -> None:
+def serve(fd: int, folder: str) -> None:
     """The child's life."""
     from multiprocessing.connection import Connection
 
+    output.keep_in(Path(folder))
     pipe: Connection = Connection(fd)
     tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     preparation = pickle.loads(pipe.recv_bytes())

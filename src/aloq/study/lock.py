@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from aloq.problem.errors import JournalError, StudyError
+from aloq.problem.errors import JournalError, JournalInUseError, StudyError
 
 _UNSUPPORTED = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL}
 
@@ -118,7 +118,7 @@ def _lock(fd: int, path: Path) -> None:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise JournalError(f"One study at a time may write a journal, but {path} is in use by {_holder(path)}.") from None
+        raise JournalInUseError(f"One study at a time may write a journal, but {path} is in use by {_holder(path)}.") from None
     except OSError as error:
         if error.errno not in _UNSUPPORTED:
             raise

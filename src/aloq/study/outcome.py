@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from aloq.problem.errors import StudyError
+from aloq.problem.errors import SimulationError, StudyError
 from aloq.study.checks import real
 
 Simulate = Callable[[dict[str, Any], dict[str, Any]], Any]
@@ -27,6 +27,8 @@ def evaluate(simulate: Simulate, policy: dict[str, Any], environment: dict[str, 
     start = time.perf_counter()
     try:
         returned = simulate(policy, environment)
+    except SimulationError as error:
+        return Outcome(None, str(error), time.perf_counter() - start)
     except (Exception, SystemExit) as error:
         # The first frame is this function's.
         frames = error.__traceback__ and error.__traceback__.tb_next

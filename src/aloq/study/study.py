@@ -73,11 +73,19 @@ class Study:
     @classmethod
     def resume(cls, path: str | os.PathLike[str]) -> Self:
         """The study whose journal is at `path`, exactly as it was."""
-        contents = read(path)
-        if contents.header is None:
-            raise JournalError(f"{path} is empty: there is no study to resume. Start one: aloq.Study(problem, journal={str(path)!r}).")
+        contents = _begun(path)
         problem, method, seed = header.restore(contents.header, str(path))
         return cls(problem, method, path, seed)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        """The study as its journal stands now, to look at: closed from the start. Another process may be writing the file meanwhile."""
+        contents = _begun(path)
+        problem, method, seed = header.restore(contents.header, str(path))
+        study = cls(problem, method, seed=seed)
+        replay(study._ledger, contents.records, str(path))
+        study.close()
+        return study
 
     def _open(self, path: str | os.PathLike[str]) -> Journal:
         given = header.make(self._problem, self._method, self._seed)
@@ -315,6 +323,19 @@ class Study:
         told, failed, pending = self.counts
         kept = "" if self._journal is None else f", journal={str(self._journal.path)!r}"
         return f"<Study: {told} told, {failed} failed, {pending} pending{kept}>"
+
+
+class _Begun(NamedTuple):
+    header: Record
+    records: tuple[Record, ...]
+
+
+def _begun(path: str | os.PathLike[str]) -> _Begun:
+    """What is in a journal that has a header at least."""
+    contents = read(path)
+    if contents.header is None:
+        raise JournalError(f"{path} is empty: there is no study to resume. Start one: aloq.Study(problem, journal={str(path)!r}).")
+    return _Begun(contents.header, contents.records)
 
 
 def _under(ledger: Ledger, environment: Any) -> Encoding:

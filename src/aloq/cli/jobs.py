@@ -1,0 +1,92 @@
+"""What `aloq run` and `aloq check` are given: a task, a study file, or a problem in a Python file."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aloq.problem.errors import ProblemError, nearest
+
+if TYPE_CHECKING:
+    from aloq.integrations.study_file import StudyFile
+    from aloq.problem.problem import Problem
+    from aloq.study.outcome import Simulate
+    from aloq.tasks import Task
+
+
+@dataclass(frozen=True)
+class Job:
+    """A problem, its simulator, and how to run the study."""
+
+    name: str
+    problem: Problem
+    simulate: Simulate
+    method: str = "aloq"
+    evaluations: int = 100
+    parallel: int = 1
+    timeout: float | None = None
+    retries: int = 0
+    seed: int = 0
+    journal: Path | None = None
+    task: Task | None = None  # where the truth is known
+
+
+def load(what: str) -> Job:
+    """The job that a word on the command line names."""
+    if what.endswith(".toml"):
+        from aloq.integrations.study_file import read
+
+        return _from_file(read(Path(what)))
+    path, colon, name = what.rpartition(":")
+    if what.endswith(".py") or (colon and path.endswith(".py")):
+        return _from_python(Path(path if colon else what), name if colon else "problem")
+    from aloq import tasks
+
+    task = tasks.load(what)
+    return Job(f"{task.name}: {task.description}", task.problem, task.simulate, task=task)
+
+
+def _from_file(file: StudyFile) -> Job:
+    if file.program is None:
+        raise ProblemError(
+            f'{file.path}: to simulate, there must be a `command`. Add command = ["./simulate", ...] above the first [table]. To simulate '
+            f"by hand, use `aloq ask {file.path}` and `aloq tell`."
+        )
+    run = {name: getattr(file, name) for name in ("method", "evaluations", "parallel", "timeout", "retries", "seed", "journal")}
+    return Job(str(file.path), file.problem, file.program, **run)
+
+
+def _from_python(path: Path, name: str) -> Job:
+    from aloq.problem.problem import Problem
+
+    module = _module(path)
+    problem, simulate = _named(module, name, path), _named(module, "simulate", path)
+    if not isinstance(problem, Problem):
+        raise ProblemError(f"{name!r} in {path} must be an aloq.Problem, but is {type(problem).__name__}. Write {path}:NAME with its name.")
+    if not callable(simulate):
+        raise ProblemError(f"`simulate` in {path} must be a function of (policy, environment), but is {type(simulate).__name__}.")
+    return Job(f"{path}:{name}", problem, simulate)
+
+
+def _module(path: Path) -> Any:
+    """The file as a module that other processes can import too: its folder joins `sys.path`, which they are given."""
+    if not path.is_file():
+        raise ProblemError(f"There is no Python file {path}. Check the name.")
+    path = path.resolve()
+    sys.path.insert(0, str(path.parent))
+    importlib.invalidate_caches()
+    module = importlib.import_module(path.stem)
+    if Path(getattr(module, "__file__", None) or "").resolve() != path:
+        raise ProblemError(f"{path} must have a name of its own, but there is another module {path.stem!r}. Rename the file.")
+    return module
+
+
+def _named(module: Any, name: str, path: Path) -> Any:
+    try:
+        return getattr(module, name)
+    except AttributeError:
+        known = [key for key in vars(module) if not key.startswith("_")]
+        raise ProblemError(f"{path} must define {name!r}, but does not.{nearest(name, known)}") from None

@@ -1,0 +1,57 @@
+"""Studies for commands that do one thing and end: from a journal, or from a study file that names one."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from aloq.problem.errors import JournalInUseError, ProblemError
+
+if TYPE_CHECKING:
+    from aloq.study.study import Study
+
+PATIENCE = 60.0  # seconds; another command like these lets go sooner
+
+What = Annotated[Path, typer.Argument(metavar="JOURNAL|STUDY.toml", help="A journal, or a study file that names one.")]
+AsJson = Annotated[bool, typer.Option("--json", help="For programs: JSON, one object a line.")]
+
+
+def opened(what: Path) -> Study:
+    """The study, to be changed. A study file whose journal is not there yet begins it. Waits while another command has the journal."""
+    limit = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return _open(what)
+        except JournalInUseError:
+            if time.monotonic() > limit:
+                raise
+            time.sleep(0.1)
+
+
+def _open(what: Path) -> Study:
+    from aloq.methods import registry
+    from aloq.study.study import Study
+
+    if what.suffix != ".toml":
+        return Study.resume(what)
+    from aloq.integrations.study_file import read
+
+    file = read(what)
+    return Study(file.problem, registry.named(file.method), journal_of(what), file.seed)
+
+
+def journal_of(what: Path) -> Path:
+    """The journal that is meant."""
+    if what.suffix != ".toml":
+        return what
+    from aloq.integrations.study_file import read
+
+    journal = read(what).journal
+    if journal is None:
+        raise ProblemError(
+            f'{what} must name a journal, since trials are kept there. Add journal = "{what.stem}.jsonl" above the first [table].'
+        )
+    return journal

@@ -1,0 +1,230 @@
+"""Any program as a simulator: values go in as arguments or as JSON, the return is read from what the program prints.
+
+A placeholder such as `{kp}` in the command stands for the value of that variable; `{{kp}}` stands for the text `{kp}`. Other braces, with a
+space inside say, are left alone. Each argument stays one argument whatever the value holds: nothing is ever read by a shell. Where a shell
+is asked for, a placeholder becomes a parameter of it, `${1}`, so that values are data there too.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from aloq.problem.errors import ProblemError, SimulationError, nearest
+from aloq.study.output import described, output_folder
+
+INPUTS = ("arguments", "json")
+LARGEST = 2**24  # bytes of output that are read for the return
+
+_PLACEHOLDER = re.compile(r"\{\{([\w.-]+)\}\}|\{([\w.-]+)\}")
+# As C and most languages print numbers; Python's `float` would also take 1_000.
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf(inity)?)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A simulator that runs `command`, a list of arguments, with the values of a policy and an environment.
+
+    With `input="json"` the program gets `{"policy": {...}, "environment": {...}}` on standard input; else it gets nothing there, and values
+    come through placeholders. The return is the last line that it prints or, if `field` names one, a field of the JSON that it prints (the
+    whole output, or its last line); a dot leads into a nested object. With `shell`, `command` is one string for `sh -c`. `folder` is where
+    the program runs. If it ends with an exit code other than 0, or prints no return, that is a SimulationError with what it printed.
+    """
+
+    command: tuple[str, ...] | str
+    input: str = "arguments"
+    field: str | None = None
+    shell: bool = False
+    folder: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.input not in INPUTS:
+            raise ProblemError(f"`input` must be 'arguments' or 'json', but got {self.input!r}.{nearest(self.input, INPUTS)}")
+        _check_field(self.field)
+        _check_shell(self.shell)
+        object.__setattr__(self, "command", _plain_command(self.command, self.shell))
+
+    def __call__(self, policy: Mapping[str, Any], environment: Mapping[str, Any]) -> float:
+        """Run the program once."""
+        argv = self.arguments(policy, environment)
+        with output_folder() as folder:
+            (folder / "stdin").write_text(self._standard_input(policy, environment), encoding="utf-8")
+            code = self._run(argv, folder)
+            if code:
+                _refuse(f"{self.name} ended with {_ending(code)}.", folder)
+            return self._return(folder)
+
+    def arguments(self, policy: Mapping[str, Any], environment: Mapping[str, Any]) -> list[str]:
+        """The command as it is run for this pair."""
+        values = {name: text(value) for name, value in {**policy, **environment}.items()}
+        if isinstance(self.command, str):
+            used = list(dict.fromkeys(placeholders(self.command)))
+            script = _filled(self.command, {name: f"${{{number}}}" for number, name in enumerate(used, start=1)})
+            return ["sh", "-c", script, "sh", *(values[name] for name in used)]
+        return [_filled(part, values) for part in self.command]
+
+    @property
+    def name(self) -> str:
+        """What to call it in a message."""
+        return "The command" if isinstance(self.command, str) else f"`{self.command[0]}`"
+
+    def check(self, names: tuple[str, ...]) -> None:
+        """Refuse a command that does not fit the variables `names`, or that cannot be found."""
+        found = set(placeholders(self.command))
+        for name in sorted(found.difference(names)):
+            advice = nearest(name, names) or f" The variables are {', '.join(names)}."
+            raise ProblemError(
+                f"a placeholder must name a variable, but `command` has {{{name}}}.{advice} For the text itself: {{{{{name}}}}}."
+            )
+        missing = [name for name in names if name not in found]
+        if missing and self.input != "json":
+            raise ProblemError(
+                f'`command` must pass on every variable, but {{{missing[0]}}} is missing. Add it, or set input = "json" and read values '
+                "from standard input."
+            )
+        self._check_found()
+
+    def _check_found(self) -> None:
+        program = "sh" if isinstance(self.command, str) else self.command[0]
+        if _PLACEHOLDER.search(program):
+            return
+        path = Path(self.folder or ".") / program
+        if "/" not in program:
+            if shutil.which(program) is None:
+                near = f" There is a file of that name: write './{program}'." if path.is_file() else ""
+                raise ProblemError(
+                    f"`command` must name a program, but {program!r} was not found on the PATH.{near or ' Install it, or give its path.'}"
+                )
+        elif not path.is_file():
+            raise ProblemError(
+                f"`command` must name a program, but there is no file {str(path)!r}. Paths start from the folder of the study."
+            )
+        elif shutil.which(path.resolve()) is None:
+            raise ProblemError(
+                f"`command` must name a program, but {str(path)!r} may not be executed. Allow it: chmod +x {shlex.quote(str(path))}"
+            )
+
+    def _standard_input(self, policy: Mapping[str, Any], environment: Mapping[str, Any]) -> str:
+        return json.dumps({"policy": dict(policy), "environment": dict(environment)}) + "\n" if self.input == "json" else ""
+
+    def _run(self, argv: list[str], folder: Path) -> int:
+        with (folder / "stdin").open("rb") as given, (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
+            try:
+                return subprocess.run(argv, stdin=given, stdout=out, stderr=err, cwd=self.folder, check=False).returncode
+            except OSError as error:
+                raise SimulationError(f"{self.name} could not be started: {error.strerror}.") from error
+
+    def _return(self, folder: Path) -> float:
+        """The return in what was printed."""
+        if (folder / "stdout").stat().st_size > LARGEST:
+            _refuse(f"{self.name} printed more than {LARGEST} bytes to standard output. Send what is not the return elsewhere.", folder)
+        printed = (folder / "stdout").read_text(encoding="utf-8", errors="replace")
+        lines = [line.strip() for line in printed.splitlines() if line.strip()]
+        found = _number(lines[-1] if lines else "") if self.field is None else _field(printed, lines, self.field)
+        if found is None:
+            what = "a number on its last line" if self.field is None else f"JSON with a number in the field {self.field!r}"
+            _refuse(f"{self.name} must print {what}, but did not.", folder)
+        if not math.isfinite(found):
+            _refuse(f"{self.name} must print a finite number, but printed {found}.", folder)
+        return found
+
+
+def placeholders(command: tuple[str, ...] | str) -> Iterator[str]:
+    """The names of the variables that a command uses, in order."""
+    for part in [command] if isinstance(command, str) else command:
+        for match in _PLACEHOLDER.finditer(part):
+            if match[2] is not None:
+                yield match[2]
+
+
+def text(value: Any) -> str:
+    """A value as an argument: numbers so that they come back bit for bit, truth values as in JSON."""
+    if isinstance(value, bool) or value is None:
+        return json.dumps(value)
+    return value if isinstance(value, str) else repr(value)
+
+
+def _filled(part: str, values: Mapping[str, str]) -> str:
+    # In one pass, so that a value that looks like a placeholder stays what it is.
+    return _PLACEHOLDER.sub(lambda match: f"{{{match[1]}}}" if match[1] is not None else values[match[2]], part)
+
+
+def _check_field(field: Any) -> None:
+    if field is not None and (not isinstance(field, str) or not field):
+        raise ProblemError(f'`field` must name a field of the program\'s JSON output, but got {field!r}. Write field = "cost", say.')
+
+
+def _check_shell(shell: Any) -> None:
+    if not isinstance(shell, bool):
+        raise ProblemError(f"`shell` must be true or false, but got {shell!r}.")
+
+
+def _plain_command(command: Any, shell: bool) -> tuple[str, ...] | str:
+    if shell:
+        if not isinstance(command, str) or not command.strip():
+            raise ProblemError(f"with a shell, `command` must be one string, but got {command!r}. Write 'sim \"{{kp}}\" | tail -n 1', say.")
+        return command
+    if isinstance(command, str):
+        try:
+            command = shlex.split(command)
+        except ValueError as error:
+            raise ProblemError(f"`command` must be a command line, but cannot be split into arguments: {error}. Give a list.") from None
+    if not isinstance(command, list | tuple) or not command or not all(isinstance(part, str) for part in command) or not command[0]:
+        raise ProblemError(
+            f"`command` must be a list of strings, the program first, but got {command!r}. Write ['./sim', '--kp={{kp}}'], say."
+        )
+    return tuple(command)
+
+
+def _number(line: str) -> float | None:
+    return float(line) if _NUMBER.fullmatch(line) else None
+
+
+def _field(printed: str, lines: list[str], field: str) -> float | None:
+    """The number in a field of the whole output as JSON, or of its last line."""
+    for document in (printed, lines[-1] if lines else ""):
+        try:
+            data = json.loads(document)
+        except (ValueError, RecursionError):
+            continue
+        found = _inside(data, field)
+        if isinstance(found, int | float) and not isinstance(found, bool):
+            return _as_float(found)
+    return None
+
+
+def _as_float(number: int | float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
+
+
+def _inside(data: Any, field: str) -> Any:
+    """The value of `field`, which may itself hold dots; else a dot leads into a nested object."""
+    if not isinstance(data, dict):
+        return None
+    if field in data:
+        return data[field]
+    first, _, rest = field.partition(".")
+    return _inside(data.get(first), rest) if rest else None
+
+
+def _ending(code: int) -> str:
+    if code > 0:
+        return f"exit code {code}"
+    known = {number.value: number.name for number in signal.Signals}
+    return f"signal {-code} ({known.get(-code, 'unknown')})"
+
+
+def _refuse(reason: str, folder: Path) -> NoReturn:
+    raise SimulationError(reason + described(folder))

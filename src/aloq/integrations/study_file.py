@@ -1,0 +1,273 @@
+"""`study.toml`: a problem, the program that simulates it, and how to run the study, in a file.
+
+Paths in the file start from its folder. A mistake names the file, the line, and the fix.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aloq.integrations.program import Program
+from aloq.integrations.toml_lines import line_of
+from aloq.methods import registry
+from aloq.problem import checks, frozen, objective
+from aloq.problem.distributions import Discrete
+from aloq.problem.environment import plain_environment, sources
+from aloq.problem.errors import AloqError, ProblemError, nearest
+from aloq.problem.objective import Expectation, Objective
+from aloq.problem.problem import DIRECTIONS, Problem
+from aloq.problem.spaces import plain_policy, space_of
+from aloq.problem.variables import Choice, Integer, Real
+from aloq.study.arguments import check_seed, check_timeout
+from aloq.study.checks import whole
+
+PROGRAM_KEYS = ("command", "input", "field", "shell")
+PROBLEM_KEYS = ("direction", "objective", "failure_value")
+RUN_KEYS = ("method", "evaluations", "parallel", "timeout", "retries", "seed", "journal")
+TABLES = ("policy", "environment")
+KEYS = (*PROGRAM_KEYS, *PROBLEM_KEYS, *RUN_KEYS, *TABLES)
+
+_POLICY_FORMS = '[0.0, 10.0], {low = 1e-4, high = 1.0, log = true}, {integer = [1, 8]} or {choices = ["trot", "walk"]}'
+_ENVIRONMENT_FORMS = (
+    '{dist = "uniform", loc = 0.4, scale = 0.6}, {values = [0, 2], p = [0.9, 0.1]} or {choices = ["ok", "failed"], p = [0.9, 0.1]}'
+)
+
+
+@dataclass(frozen=True)
+class StudyFile:
+    """What a study file says."""
+
+    path: Path
+    problem: Problem
+    program: Program | None  # None: simulated by hand, with `ask` and `tell`
+    method: str = "aloq"
+    evaluations: int = 100
+    parallel: int = 1
+    timeout: float | None = None
+    retries: int = 0
+    seed: int = 0
+    journal: Path | None = None
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A file's text, to say where a mistake is."""
+
+    path: Path
+    text: str
+
+    @contextmanager
+    def at(self, *keys: str) -> Iterator[None]:
+        """Errors inside name the file and the line of the key that `keys` lead to."""
+        try:
+            yield
+        except AloqError as error:
+            raise self.error(str(error), *keys) from error
+
+    def error(self, message: str, *keys: str) -> ProblemError:
+        line = f", line {line_of(self.text, *keys)}" if keys else ""
+        return ProblemError(f"{self.path}{line}: {message}")
+
+
+def read(path: Path) -> StudyFile:
+    """The study in the file at `path`, checked."""
+    source = _Source(path, _text(path))
+    try:
+        data = tomllib.loads(source.text)
+    except tomllib.TOMLDecodeError as error:
+        raise _syntax(path, error) from error
+    for key in data:
+        if key not in KEYS:
+            raise source.error(f"there is no setting {key!r}.{nearest(key, KEYS)} The settings are {', '.join(KEYS)}.", key)
+    problem = _problem(source, data)
+    return StudyFile(path, problem, _program(source, data, problem), **_settings(source, data))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise ProblemError(f"There is no study file {path}. To write one that you can change: aloq init {path}") from None
+    except UnicodeDecodeError:
+        raise ProblemError(f"{path} must be a text file in UTF-8, but is not. Save it as UTF-8.") from None
+    except OSError as error:
+        raise ProblemError(f"The study file {path} cannot be read: {error.strerror}.") from error
+
+
+def _syntax(path: Path, error: tomllib.TOMLDecodeError) -> ProblemError:
+    match = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error), re.DOTALL)
+    if match is None:
+        return ProblemError(f"{path}: this is not TOML: {error}.")
+    place = f", line {match[2]}" if match[2] else ", at its end"
+    advice = 'Text needs "quotes", lists [brackets], and a key may come once'
+    return ProblemError(f"{path}{place}: this is not TOML: {match[1]}{f' (column {match[3]})' if match[3] else ''}. {advice}.")
+
+
+def _problem(source: _Source, data: Mapping[str, Any]) -> Problem:
+    policy = _table(source, data, "policy", _POLICY_FORMS, _policy_variable, lambda each: space_of(plain_policy(each)))
+    environment = _table(source, data, "environment", _ENVIRONMENT_FORMS, _law, lambda each: sources(plain_environment(each)))
+    for name in environment:
+        if name in policy:
+            raise source.error(f"names must differ, but {name!r} comes in [policy] too. Rename one of them.", "environment", name)
+    given = {key: data[key] for key in PROBLEM_KEYS if key in data}
+    if given.get("direction", DIRECTIONS[0]) not in DIRECTIONS:
+        near = nearest(given["direction"], DIRECTIONS)
+        raise source.error(f'`direction` must be "maximize" or "minimize", but is {given["direction"]!r}.{near}', "direction")
+    if "objective" in given:
+        with source.at("objective"):
+            given["objective"] = _objective(given["objective"])
+    with source.at(*(["failure_value"] if "failure_value" in given else [])):
+        return Problem(policy, environment, **given)
+
+
+def _table(
+    source: _Source, data: Mapping[str, Any], table: str, forms: str, make: Callable[[Any], Any], check: Callable[[dict[str, Any]], Any]
+) -> dict[str, Any]:
+    """The variables of [policy] or [environment], each checked by itself, so that a mistake has a line."""
+    given = data.get(table)
+    if not isinstance(given, dict) or not given:
+        raise source.error(
+            f"there must be a table [{table}] with a variable in it, such as name = {forms}.", *([table] if table in data else [])
+        )
+    found = {}
+    for name, written in given.items():
+        if name in KEYS and not isinstance(written, list | dict):
+            raise source.error(
+                f"{name!r} is no variable of [{table}]. Settings stand above the first [table]: move the line up.", table, name
+            )
+        with source.at(table, name):
+            try:
+                found[name] = make(written)
+            except ProblemError as error:
+                raise ProblemError(f"{table} variable {name!r}: {error}") from error
+            check({name: found[name]})
+    return found
+
+
+def _policy_variable(written: Any) -> Any:
+    if isinstance(written, list):
+        return Real(*_ends(written))
+    table = _form(written, ("low", "high", "log", "integer", "choices"), _POLICY_FORMS)
+    if table.keys() == {"integer"}:
+        return Integer(*_ends(table["integer"]))
+    if table.keys() == {"choices"}:
+        return Choice(table["choices"])
+    if {"low", "high"} <= table.keys() <= {"low", "high", "log"}:
+        return Real(**table)
+    raise ProblemError(f"a policy variable must be {_POLICY_FORMS}, but has {', '.join(table) or 'nothing'}.")
+
+
+def _ends(written: Any) -> tuple[Any, Any]:
+    if not isinstance(written, list) or len(written) != 2:
+        raise ProblemError(f"a range must be two numbers, but got {written!r}. Write [low, high]; for some values {{choices = [...]}}.")
+    return written[0], written[1]
+
+
+def _law(written: Any) -> Any:
+    if isinstance(written, dict) and "dist" in written:
+        return _distribution(dict(written))
+    table = _form(written, ("dist", "values", "choices", "p"), _ENVIRONMENT_FORMS)
+    kinds: dict[str, Callable[..., Any]] = {"values": Discrete, "choices": Choice}
+    chosen = [kind for kind in kinds if kind in table]
+    if len(chosen) != 1:
+        raise ProblemError(f"an environment variable must be {_ENVIRONMENT_FORMS}, but has {', '.join(table) or 'nothing'}.")
+    return kinds[chosen[0]](table[chosen[0]], table.get("p"))
+
+
+def _distribution(table: dict[str, Any]) -> Any:
+    from scipy import stats
+
+    name = table.pop("dist")
+    if not isinstance(name, str):
+        raise ProblemError(f'`dist` must be the name of a distribution in scipy.stats, but is {name!r}. Write dist = "uniform", say.')
+    known = getattr(stats, name, None)
+    if not isinstance(known, stats.rv_continuous | stats.rv_discrete):
+        return frozen.read_scipy(name)  # says which name may be meant
+    shapes = [part.strip() for part in (known.shapes or "").split(",") if part.strip()]
+    allowed = [*shapes, "loc", *(["scale"] if isinstance(known, stats.rv_continuous) else [])]
+    for key in table:
+        if key not in allowed:
+            raise ProblemError(f"{name!r} has no parameter {key!r}.{nearest(key, allowed)} Its parameters are {', '.join(allowed)}.")
+    missing = [shape for shape in shapes if shape not in table]
+    if missing:
+        raise ProblemError(f"{name!r} needs the parameter {missing[0]!r}. Its parameters are {', '.join(allowed)}.")
+    return frozen.read_scipy(name, kwds={key: checks.number(value, f"`{key}`") for key, value in table.items()})
+
+
+def _form(written: Any, keys: tuple[str, ...], forms: str) -> dict[str, Any]:
+    """A variable written as a table whose keys are among `keys`."""
+    if not isinstance(written, dict):
+        raise ProblemError(f"a variable must be one of {forms}, but is {written!r}.")
+    for key in written:
+        if key not in keys:
+            raise ProblemError(f"there is no key {key!r}.{nearest(key, keys)} Write {forms}.")
+    return dict(written)
+
+
+def _objective(written: Any) -> Objective:
+    """`"expectation"`, or a table of one name and its argument."""
+    known = {kind.__name__.casefold(): kind for kind in vars(objective).values() if isinstance(kind, type) and issubclass(kind, Objective)}
+    known.pop("objective")
+    name, arguments = next(iter(written.items())) if isinstance(written, dict) and len(written) == 1 else (written, ())
+    if not isinstance(name, str) or name.casefold() not in known:
+        names = ", ".join(f'"{name}"' for name in known)
+        raise ProblemError(f"`objective` must be one of {names}, but is {written!r}.{nearest(name, known)}")
+    kind: Callable[..., Objective] = known[name.casefold()]
+    try:
+        return kind(*(arguments if isinstance(arguments, list | tuple) else [arguments]))
+    except TypeError as error:
+        raise ProblemError(
+            f'`objective` {name!r} does not take {arguments!r}: {error}. Write {{{name} = 0.1}}, or "{Expectation.__name__}".'
+        ) from None
+
+
+def _program(source: _Source, data: Mapping[str, Any], problem: Problem) -> Program | None:
+    given = {key: data[key] for key in PROGRAM_KEYS if key in data}
+    if "command" not in given:
+        if given:
+            key = next(iter(given))
+            raise source.error(f'{key!r} is about a program, but there is no `command`. Add command = ["./simulate", ...].', key)
+        return None
+    try:
+        program = Program(**given, folder=str(source.path.absolute().parent))
+        program.check((*problem.policy_names, *problem.environment_names))
+    except ProblemError as error:
+        key = next((key for key in given if f"`{key}`" in str(error)), "command")
+        raise source.error(str(error), key) from error
+    return program
+
+
+def _settings(source: _Source, data: Mapping[str, Any]) -> dict[str, Any]:
+    readers: dict[str, Callable[[Any], Any]] = {
+        "method": _method,
+        "evaluations": lambda value: whole("evaluations", value, least=1),
+        "parallel": lambda value: whole("parallel", value, least=1),
+        "timeout": check_timeout,
+        "retries": lambda value: whole("retries", value, least=0),
+        "seed": check_seed,
+        "journal": lambda value: _journal(source.path, value),
+    }
+    found = {}
+    for key in RUN_KEYS:
+        if key in data:
+            with source.at(key):
+                found[key] = readers[key](data[key])
+    return found
+
+
+def _method(name: Any) -> str:
+    if name not in registry.names():
+        raise ProblemError(f"There is no method {name!r}.{nearest(name, registry.names())} The methods are: {', '.join(registry.names())}.")
+    return str(name)
+
+
+def _journal(path: Path, name: Any) -> Path:
+    if not isinstance(name, str) or not name:
+        raise ProblemError(f'`journal` must be the name of a file, but is {name!r}. Write journal = "study.jsonl", say.')
+    return path.parent / name

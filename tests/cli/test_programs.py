@@ -1,0 +1,316 @@
+"""Study files, ask and tell, and export, from the outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+import threading
+import tomllib
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from aloq.cli import opening
+from aloq.cli.check import findings
+from aloq.cli.main import app
+from aloq.integrations import study_file
+from aloq.study.study import Study
+
+PAGE = (Path(__file__).parents[2] / "docs" / "programs.md").read_text(encoding="utf-8")
+
+
+def call(*words: str) -> Result:
+    return CliRunner().invoke(app, list(words))
+
+
+def block(language: str, number: int = 0) -> str:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)[number]
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def robot() -> None:
+    """The study of the how-to."""
+    Path("simulate.sh").write_text(block("sh"))
+    Path("simulate.sh").chmod(0o755)
+    Path("study.toml").write_text(block("toml"))
+
+
+def truth(speed: float) -> float:
+    return sum(p * (10 / speed + 2 * max(speed * load - 9, 0.0) ** 2) for load, p in ((0.0, 0.90), (2.0, 0.09), (9.0, 0.01)))
+
+
+@pytest.mark.usefixtures("robot")
+def test_the_how_to_slows_down_for_the_rare_load() -> None:
+    """The numbers of the page are those of a fine grid, and its commands find them."""
+    grid = [0.5 + 0.001 * i for i in range(2501)]
+    best = min(grid, key=truth)
+    numbers = [f"{best:.2f}", f"{truth(best):.2f}", f"{truth(3.0):.2f}", f"{10 / 3:.2f}"]
+    assert all(number in PAGE for number in numbers), numbers
+    for line in block("sh", 1).splitlines():
+        result = call(*line.partition("#")[0].split()[1:])
+        assert result.exit_code == 0, result.output
+        if "best" in line:
+            found = json.loads(result.stdout)
+    assert truth(found["policy"]["speed"]) == pytest.approx(truth(best), abs=0.5)
+    assert found["interval"][0] < found["mean"] < found["interval"][1]
+    table = pd.read_csv("trials.csv")
+    assert list(table.columns) == ["id", "state", "value", "policy.speed", "environment.payload", "reason", "seconds"]
+    assert len(table) == 40
+    assert (table["state"] == "told").all()
+
+
+def test_the_variables_on_the_page_are_read() -> None:
+    Path("study.toml").write_text(block("toml", 1))
+    assert study_file.read(Path("study.toml")).problem.policy_names == ("kp", "kd", "gait", "mode")
+
+
+def test_the_settings_on_the_page_are_those_there_are() -> None:
+    listed = re.findall(r"^\| `(\w+)` \|", PAGE, flags=re.MULTILINE)
+    assert {*listed, *study_file.TABLES} == set(study_file.KEYS)
+
+
+@pytest.mark.usefixtures("cheap_method")
+def test_init_writes_a_file_that_works_as_it_is() -> None:
+    assert call("init").exit_code == 0
+    result = call("check", "study.toml")
+    assert result.exit_code == 0, result.output
+    assert "repeats itself" in result.stdout
+    assert "The environment takes effect" in result.stdout
+    assert "The policy takes effect" in result.stdout
+    result = call("run", "study.toml", "--evaluations", "3")
+    assert result.exit_code == 0, result.output
+    assert "Recommended policy\n  speed " in result.stdout
+    with Study.resume("study.jsonl") as study:
+        assert study.counts == (3, 0, 0)
+    again = call("init")
+    assert again.exit_code == 2
+    assert "there already" in again.stderr
+
+
+def test_what_the_template_leaves_out_is_right_too() -> None:
+    """Every setting that a comment shows can be switched on."""
+    call("init", "a.toml")
+    text = Path("a.toml").read_text()
+    shown = re.findall(r"^# (\w+ = [^#\n]+)#", text, flags=re.MULTILINE) + re.findall(r"^# (\w+ = \S+)$", text, flags=re.MULTILINE)
+    assert {line.split()[0] for line in shown} >= {"input", "field", "shell", "parallel", "timeout", "retries", "failure_value", "seed"}
+    for line in shown:
+        tomllib.loads(line)
+        Path("b.toml").write_text(text.replace(f"# {line}", line))
+        assert study_file.read(Path("b.toml")).program is not None
+
+
+def test_init_refuses_other_endings() -> None:
+    result = call("init", "study.yaml")
+    assert result.exit_code == 2
+    assert "aloq init study.toml" in result.stderr
+
+
+def study_of(body: str, **settings: object) -> None:
+    Path("sim.sh").write_text(f"#!/bin/sh\n{body}\n")
+    Path("sim.sh").chmod(0o755)
+    lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
+    text = 'command = ["./sim.sh", "{x}", "{ice}"]\njournal = "s.jsonl"\n'
+    variables = "\n[policy]\nx = [0.0, 1.0]\n[environment]\nice = {values = [0, 1], p = [0.9, 0.1]}\n"
+    Path("study.toml").write_text(text + "\n".join(lines) + variables)
+
+
+@pytest.mark.parametrize(
+    ("body", "seen", "code"),
+    [
+        ('echo "$1"', ["repeats itself", "WARNING: another environment gave the same return", "The policy takes effect"], 0),
+        ('echo "$2"', ["The environment takes effect", "WARNING: another policy"], 0),
+        ("cat /proc/sys/kernel/random/uuid | tr -dc 1-9 | head -c 8", ["is noisy"], 0),
+        ("echo no licence >&2; exit 4", ["failed after", "exit code 4", "no licence"], 1),
+        ("sleep 600", ["longer than the timeout of 0.3 s"], 1),
+    ],
+)
+def test_check_says_what_it_saw(body: str, seen: list[str], code: int) -> None:
+    study_of(body, timeout=0.3 if "sleep" in body else 60)
+    result = call("check", "study.toml")
+    assert result.exit_code == code, result.output
+    assert all(part in result.stdout for part in seen), result.stdout
+    assert "sim.sh 0.5 0" in result.stdout
+    assert not Path("s.jsonl").exists()
+
+
+def test_noise_is_told_from_an_effect() -> None:
+    assert "noisy" in findings(1.0, 1.5, 1.2, 9.0)[0]
+    assert "environment takes effect cannot be told" in findings(1.0, 1.5, 1.2, 9.0)[1]
+    assert "The policy takes effect" in findings(1.0, 1.5, 1.2, 9.0)[2]
+
+
+@pytest.mark.usefixtures("cheap_method")
+def test_failures_are_counted_and_exported() -> None:
+    study_of('if [ "$2" = 1 ]; then echo "fell; \\"badly\\""; exit 3; fi; echo "$1"', retries=1)
+    result = call("run", "study.toml", "--evaluations", "20", "--seed", "1")
+    assert result.exit_code == 0, result.output
+    assert call("export", "study.toml", "-o", "t.csv").exit_code == 0
+    table = pd.read_csv("t.csv")
+    failed = table[table["state"] == "failed"]
+    assert f"Failed          {len(failed)} of {len(table)} simulations" in result.stdout
+    assert (failed["environment.ice"] == 1).all()
+    assert failed["reason"].str.contains('exit code 3.\nstdout ended with:\nfell; "badly"', regex=False).all()
+    assert (table[table["state"] == "told"]["value"] == table[table["state"] == "told"]["policy.x"]).all()
+
+
+@pytest.mark.usefixtures("cheap_method")
+def test_options_go_before_the_file() -> None:
+    study_of('echo "$1"', evaluations=9, seed=3)
+    assert call("run", "study.toml", "--evaluations", "2", "--journal", "other.jsonl", "--timeout", "30").exit_code == 0
+    with Study.resume("other.jsonl") as study:
+        assert (study.counts.told, study.seed) == (2, 3)
+    assert not Path("s.jsonl").exists()
+
+
+@pytest.mark.usefixtures("cheap_method")
+def test_ask_tell_fail_best() -> None:
+    study_of("true")
+    first, second = map(json.loads, call("ask", "study.toml", "-n", "2", "--json").stdout.splitlines())
+    assert (first["id"], second["id"]) == (0, 1)
+    assert first["policy"].keys() == {"x"}
+    assert call("tell", "s.jsonl", "0", "-2.5", "--seconds", "4").exit_code == 0
+    assert call("fail", "s.jsonl", "1", "battery empty").exit_code == 0
+    assert call("ask", "s.jsonl").stdout.startswith("trial 2\n  policy       x = ")
+    best = json.loads(call("best", "s.jsonl", "--json").stdout)
+    assert (best["policy"], best["mean"]) == (first["policy"], -2.5)
+    assert "expected return -2.5" in call("best", "study.toml").stdout
+    with Study.resume("s.jsonl") as study:
+        assert study.counts == (1, 1, 1)
+        table = study.trials()
+    assert table["seconds"][0] == 4.0
+    assert table["reason"][1] == "battery empty"
+
+
+@pytest.mark.usefixtures("cheap_method")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("tell", "s.jsonl", "0", "nan"), "must be finite"),
+        (("tell", "s.jsonl", "7", "1.0"), "Only a trial that was asked for"),
+        (("fail", "none.jsonl", "0"), "There is no journal at none.jsonl"),
+        (("best", "s.jsonl"), "needs at least one return"),
+        (("export", "s.jsonl", "-o", "trials.xlsx"), "must end in .csv or .parquet"),
+        (("export", "s.jsonl", "-o", "no/such/trials.csv"), "no/such"),
+        (("run", "none.toml"), "aloq init none.toml"),
+        (("run", "study.toml", "--figure", "a.png"), "Leave out --figure"),
+        (("run", "none.py:problem"), "There is no Python file none.py"),
+    ],
+)
+def test_a_mistake_is_one_line(words: tuple[str, ...], message: str) -> None:
+    study_of("true")
+    call("ask", "study.toml")
+    result = call(*words)
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith("aloq: ")
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_file_without_a_command_is_for_work_by_hand() -> None:
+    study_of("true")
+    Path("study.toml").write_text(Path("study.toml").read_text().partition("\n")[2])
+    result = call("run", "study.toml")
+    assert result.exit_code == 2
+    assert "there must be a `command`" in result.stderr
+
+
+@pytest.mark.usefixtures("cheap_method")
+def test_a_command_waits_for_another_that_has_the_journal(monkeypatch: pytest.MonkeyPatch) -> None:
+    study_of("true")
+    call("ask", "study.toml")
+    study = Study.resume("s.jsonl")
+    assert call("export", "s.jsonl", "-o", "t.csv").exit_code == 0  # only looks
+    timer = threading.Timer(0.5, study.close)
+    timer.start()
+    assert call("tell", "s.jsonl", "0", "1").exit_code == 0
+    timer.join()
+    monkeypatch.setattr(opening, "PATIENCE", 0.2)
+    with Study.resume("s.jsonl"):
+        result = call("ask", "s.jsonl")
+    assert result.exit_code == 2
+    assert "in use by" in result.stderr
+
+
+@pytest.mark.usefixtures("cheap_method")
+def test_parquet_holds_the_same_table() -> None:
+    pytest.importorskip("pyarrow")
+    Path("study.toml").write_text('journal = "s.jsonl"\n[policy]\nx = {choices = ["a", 1, true]}\n[environment]\nice = {values = [0, 1]}\n')
+    call("ask", "study.toml", "-n", "6")
+    call("tell", "study.toml", "0", "1.5")
+    for file in ("t.csv", "t.parquet"):
+        assert call("export", "s.jsonl", "-o", file).exit_code == 0
+    table = pd.read_parquet("t.parquet")
+    assert list(table["policy.x"]) == [str(value) for value in Study.read("s.jsonl").trials()["policy.x"]]
+    pd.testing.assert_frame_equal(table[["id", "value"]], pd.read_csv("t.csv")[["id", "value"]])
+
+
+@pytest.mark.usefixtures("cheap_method")
+def test_parquet_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    study_of("true")
+    call("ask", "study.toml")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    result = call("export", "s.jsonl", "-o", "t.parquet")
+    assert result.exit_code == 2
+    assert "pip install 'aloq[parquet]'" in result.stderr
+
+
+PYTHON = """
+import aloq
+import os
+
+task = aloq.Problem(policy={"x": (0.0, 1.0)}, environment={"ice": aloq.Discrete([0.0, 1.0], p=[0.9, 0.1])})
+problem = task
+number = 3
+
+def simulate(policy, environment):
+    return policy["x"] + environment["ice"] + float(os.environ["MAIN_PID"]) * 0 + 10 * (os.environ["MAIN_PID"] != str(os.getpid()))
+"""
+
+
+@pytest.mark.parametrize(("name", "extra", "shift"), [("py_one.py:task", (), 0), ("py_two.py", ("--timeout", "60"), 10)])
+@pytest.mark.usefixtures("cheap_method")
+def test_a_problem_in_a_python_file(name: str, extra: tuple[str, ...], shift: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a timeout, in a process of its own."""
+    monkeypatch.setenv("MAIN_PID", str(os.getpid()))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    Path(name.partition(":")[0]).write_text(PYTHON)
+    result = call("run", name, "--evaluations", "3", "--journal", "s.jsonl", *extra)
+    assert result.exit_code == 0, result.output
+    table = Study.read("s.jsonl").trials()
+    assert (table["value"] == table["policy.x"] + table["environment.ice"] + shift).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("py_bad.py:probem", "must define 'probem', but does not. Did you mean 'problem'?"),
+        ("py_worse.py:number", "must be an aloq.Problem, but is int"),
+        ("json.py:problem", "there is another module 'json'"),
+    ],
+)
+def test_a_python_file_that_does_not_fit(name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    Path(name.partition(":")[0]).write_text(PYTHON)
+    result = call("run", name)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+@pytest.mark.usefixtures("robot", "cheap_method")
+def test_the_commands_by_hand_of_the_page_work() -> None:
+    for line in block("sh", 2).splitlines():
+        if "fail" in line:
+            call("ask", "study.toml")
+        result = call(*shlex.split(line, comments=True)[1:])
+        assert result.exit_code == 0, result.output
+    assert "expected return 7.25" in result.stdout

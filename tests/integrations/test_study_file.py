@@ -1,0 +1,201 @@
+"""Study files: what they mean, and how mistakes in them are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scipy import stats
+
+from aloq.integrations.program import Program
+from aloq.integrations.study_file import StudyFile, read
+from aloq.integrations.toml_lines import line_of
+from aloq.problem.distributions import Discrete
+from aloq.problem.errors import ProblemError
+from aloq.problem.problem import Problem
+from aloq.problem.variables import Choice, Integer, Real
+
+GOOD = """\
+# a comment with [policy] in it
+command = ["sh", "{kp}", "{kd}",
+           "{gait} {mode}", # not a key = 3
+           "{friction}", "{payload}", "{sensor}"]
+direction = "minimize"
+objective = "expectation"
+failure_value = 3
+evaluations = 7
+parallel = 2
+timeout = 1.5
+retries = 1
+seed = 4
+method = "naive"
+journal = "sub/walk.jsonl"
+field = "cost"
+
+[policy]
+kp = [0, 10.0]
+kd = {low = 1e-4, high = 1.0, log = true}
+gait = {integer = [1, 8]}
+mode = {choices = ["trot", "walk"]}
+
+[environment]
+friction = {dist = "uniform", loc = 0.4, scale = 0.6}
+payload = {values = [0, 2, 9], p = [0.90, 0.09, 0.01]}
+[environment.sensor]
+choices = ["ok", "failed"]
+p = [
+    0.995,
+    0.005,
+]
+"""
+
+
+def study_file(folder: Path, text: str) -> StudyFile:
+    path = folder / "study.toml"
+    path.write_text(text)
+    return read(path)
+
+
+def test_a_file_says_what_python_would(tmp_path: Path) -> None:
+    found = study_file(tmp_path, GOOD)
+    assert found.problem == Problem(
+        policy={"kp": (0.0, 10.0), "kd": Real(1e-4, 1.0, log=True), "gait": Integer(1, 8), "mode": Choice(["trot", "walk"])},
+        environment={
+            "friction": stats.uniform(loc=0.4, scale=0.6),
+            "payload": Discrete([0, 2, 9], p=[0.90, 0.09, 0.01]),
+            "sensor": Choice(["ok", "failed"], p=[0.995, 0.005]),
+        },
+        direction="minimize",
+        failure_value=3,
+    )
+    command = ("sh", "{kp}", "{kd}", "{gait} {mode}", "{friction}", "{payload}", "{sensor}")
+    assert found.program == Program(command, field="cost", folder=str(tmp_path))
+    rest = (found.method, found.evaluations, found.parallel, found.timeout, found.retries, found.seed, found.journal)
+    assert rest == ("naive", 7, 2, 1.5, 1, 4, tmp_path / "sub" / "walk.jsonl")
+
+
+SMALL = """\
+command = ["sh", "{kp}", "{ice}"]
+
+[policy]
+kp = [0, 10.0]
+
+[environment]
+ice = {values = [0, 1], p = [0.9, 0.1]}
+"""
+
+
+def test_what_is_left_out_has_defaults(tmp_path: Path) -> None:
+    found = study_file(tmp_path, SMALL)
+    assert found == StudyFile(found.path, found.problem, found.program)
+    assert study_file(tmp_path, SMALL.replace('command = ["sh", "{kp}", "{ice}"]', "")).program is None
+
+
+KP, ICE = "kp = [0, 10.0]", "ice = {values = [0, 1], p = [0.9, 0.1]}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ("\n\n[policy]", '\ndirektion = "minimize"\n[policy]', 2, "no setting 'direktion'. Did you mean 'direction'?"),
+        ("\n\n[policy]", '\ndirection = "max"\n[policy]', 2, "'max'. Did you mean 'maximize'?"),
+        ("\n\n[policy]", '\nobjective = "expectaton"\n[policy]', 2, "Did you mean 'expectation'?"),
+        ("\n\n[policy]", "\nevaluations = 0\n[policy]", 2, "`evaluations` must be an integer of at least 1, but is 0"),
+        ("\n\n[policy]", "\nparallel = true\n[policy]", 2, "`parallel` must be an integer"),
+        ("\n\n[policy]", '\ntimeout = "60"\n[policy]', 2, "`timeout` must be a positive number of seconds"),
+        ("\n\n[policy]", "\nretries = -1\n[policy]", 2, "`retries` must be"),
+        ("\n\n[policy]", '\nmethod = "alog"\n[policy]', 2, "'alog'. Did you mean 'aloq'?"),
+        ("\n\n[policy]", "\njournal = 3\n[policy]", 2, "`journal` must be the name of a file"),
+        ("\n\n[policy]", '\nfailure_value = "bad"\n[policy]', 2, "`failure_value` must be a finite number"),
+        ("\n\n[policy]", '\ninput = "jsn"\n[policy]', 2, "Did you mean 'json'?"),
+        ("\n\n[policy]", "\nfield = 3\n[policy]", 2, "`field` must name a field"),
+        ("\n\n[policy]", "\nshell = true\n[policy]", 1, "with a shell, `command` must be one string"),
+        ("\n\n[policy]", "\nseed = \n[policy]", 2, "not TOML: Invalid value"),
+        ("\n\n[policy]", "\nseed = 1\nseed = 2\n[policy]", 3, "not TOML: Cannot overwrite a value"),
+        (KP, "kp = [10.0, 0]", 4, "policy variable 'kp': `low < high` must hold, but got low=10.0, high=0.0"),
+        (KP, "kp = [0, 1, 2]", 4, "a range must be two numbers"),
+        (KP, "kp = 3", 4, "a variable must be one of [0.0, 10.0]"),
+        (KP, 'kp = ["a", "b"]', 4, "must be a number, but got 'a'"),
+        (KP, "kp = {low = 1, hihg = 2}", 4, "no key 'hihg'. Did you mean 'high'?"),
+        (KP, "kp = {low = 1}", 4, "but has low"),
+        (KP, "kp = {low = 0.0, high = 1.0, log = true}", 4, "a log scale needs `low > 0`"),
+        (KP, "kp = {integer = [1.5, 2]}", 4, "must be a whole number"),
+        (KP, 'kp = {choices = ["a"], p = [1.0]}', 4, "no key 'p'"),
+        (KP, "kp = [0, 10.0]\nkd = [0, 1]", 1, "{kd} is missing. Add it"),
+        (KP, "kp = [0, 10.0]\nice = [0, 1]", 8, "'ice' comes in [policy] too"),
+        ("[policy]\n", "", 3, "no setting 'kp'"),
+        ("{ice}", "{icy}", 1, "{icy}. Did you mean 'ice'?"),
+        ('"sh"', '"no-such-program"', 1, "'no-such-program' was not found on the PATH"),
+        ('"sh"', '"./no-such.sh"', 1, "there is no file"),
+        (ICE, "ice = {values = [0, 1], p = [0.9, 0.2]}", 7, "environment variable 'ice': probabilities must sum to 1"),
+        (ICE, "ice = {values = [0, 1], p = [0.9]}", 7, "one probability a value"),
+        (ICE, "[environment.ice]\nvalues = [0, 1]\np = [0.9, 0.2]", 7, "probabilities must sum to 1"),
+        (ICE, "ice = [0, 1]", 7, "a variable must be one of {dist"),
+        (ICE, "ice = {value = [0, 1]}", 7, "no key 'value'. Did you mean 'values'?"),
+        (ICE, "ice = {p = [1.0]}", 7, "but has p"),
+        (ICE, 'ice = {values = ["a"]}', 7, "For labels use"),
+        (ICE, 'ice = {dist = "unifrom"}', 7, "Did you mean 'uniform'?"),
+        (ICE, 'ice = {dist = "uniform", low = 0}', 7, "no parameter 'low'"),
+        (ICE, 'ice = {dist = "beta", a = 2}', 7, "needs the parameter 'b'"),
+        (ICE, 'ice = {dist = "norm", scale = "x"}', 7, "`scale` must be a number"),
+        (ICE, 'ice = {dist = "norm", scale = -1}', 7, "must have valid parameters"),
+        (ICE, "ice = {dist = 3}", 7, "`dist` must be the name"),
+        (ICE, f"{ICE}\nseed = 3", 8, "Settings stand above the first [table]"),
+    ],
+)
+def test_a_mistake_names_file_line_and_fix(old: str, new: str, line: int, message: str, tmp_path: Path) -> None:
+    assert old in SMALL
+    with pytest.raises(ProblemError) as caught:
+        study_file(tmp_path, SMALL.replace(old, new, 1))
+    told = str(caught.value)
+    assert told.startswith(f"{tmp_path}/study.toml, line {line}: "), told
+    assert message in told
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[policy]\nkp = [0, 1]\n", r"study.toml: there must be a table \[environment\]"),
+        ('field = "x"\n[policy]\nkp = [0, 1]\n[environment]\nice = {values = [0, 1]}', "line 1: 'field' is about a program"),
+        ('command = "', "study.toml, "),
+        ("[policy]\n[environment]\n", r"line 1: there must be a table \[policy\] with a variable"),
+    ],
+)
+def test_what_is_missing_is_told(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ProblemError, match=message):
+        study_file(tmp_path, text)
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ProblemError, match=r"There is no study file .* aloq init"):
+        read(tmp_path / "none.toml")
+    (tmp_path / "latin.toml").write_bytes(b'journal = "\xe9"')
+    with pytest.raises(ProblemError, match="UTF-8"):
+        read(tmp_path / "latin.toml")
+
+
+def test_lines_are_found_where_they_are() -> None:
+    """Tables in tables, dotted and quoted keys, brackets and keys inside strings and arrays."""
+    text = '''\
+a = """
+b = 1
+[c]
+"""  # [x]
+b = [
+  [1],
+  # c = 3
+  "c = 4",
+]
+d.e = 1
+"f g" = {h = 1}
+
+[c.'i j']  # = 3
+k = \'\'\'
+k2 = 1
+\'\'\'
+k2 = "[" # ]
+[[l]]
+k3 = 1
+'''
+    places = {("a",): 1, ("b",): 5, ("d", "e"): 10, ("f g",): 11, ("f g", "h"): 11, ("c",): 1, ("c", "i j"): 13, ("c", "i j", "k2"): 17}
+    assert {keys: line_of(text, *keys) for keys in places} == places

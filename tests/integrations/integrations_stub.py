@@ -1,4 +1,4 @@
-"""A method that costs nothing and remembers what it was given, and a worker on a study of Optuna."""
+"""A method that costs nothing and remembers what it was given, and what runs in other processes."""
 
 from __future__ import annotations
 
@@ -36,6 +36,11 @@ class Sobol:
     def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
         i = int(np.argmax(history.values))
         return Recommendation(history.told[i, : encoding.policy_dim], float(history.values[i]), 0.5)
+
+
+def pendulum(parameters: dict[str, Any]) -> Any:
+    """A controller that brakes."""
+    return lambda observation: -parameters["push"] * observation[2]
 
 
 def cost(trial: Any) -> float:

@@ -20,6 +20,8 @@ from aloq.problem.errors import AloqError, ProblemError
 from aloq.problem.problem import Problem
 from aloq.problem.variables import Archive, Choice, Integer, Real
 
+NAMES = [name for name in tasks.names() if not name.startswith("hexapod")]  # whose policy is an archive, which is refused
+
 
 def episodes(env: TaskEnv, many: int, action: np.ndarray) -> list[dict[str, Any]]:
     infos = []
@@ -29,13 +31,13 @@ def episodes(env: TaskEnv, many: int, action: np.ndarray) -> list[dict[str, Any]
     return infos
 
 
-@pytest.mark.parametrize("name", tasks.names())
+@pytest.mark.parametrize("name", NAMES)
 def test_gymnasium_finds_nothing_to_complain_about(name: str) -> None:
     """Its checker covers spaces, types, determinism under a seed, and more; what it warns of is an error here."""
     check_env(TaskEnv(tasks.load(name), seed=0), skip_render_check=True)
 
 
-@pytest.mark.parametrize("name", tasks.names())
+@pytest.mark.parametrize("name", NAMES)
 def test_a_step_is_one_simulation(name: str) -> None:
     task = tasks.load(name)
     env = TaskEnv(task, seed=0)

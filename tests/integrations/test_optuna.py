@@ -223,6 +223,22 @@ def test_mistakes_are_named() -> None:
         two.ask()
 
 
+def test_a_search_space_that_the_objective_does_not_know_is_refused() -> None:
+    study = optuna.create_study(sampler=ALOQSampler(LOADS, search_space={"sped": FloatDistribution(0.5, 3.0)}, method=Sobol()))
+    with pytest.raises(ProblemError, match=r"none of 1 trials asked for 'sped': they have \['speed'\]\. Did you mean 'speed'"):
+        study.optimize(cost, n_trials=2)
+
+
+def test_a_range_may_differ_from_the_one_given() -> None:
+    """Trials inside the search space count, whatever range the objective names; those outside do not."""
+    seen: list[Any] = []
+    study = optuna.create_study(sampler=ALOQSampler(LOADS, search_space={"speed": FloatDistribution(1.0, 2.0)}, method=Sobol(seen=seen)))
+    study.enqueue_trial({"speed": 2.5})
+    study.enqueue_trial({"speed": 1.5})
+    study.optimize(cost, n_trials=3)
+    np.testing.assert_allclose(seen[-1].told[:, 0], [0.5])
+
+
 def test_optuna_missing_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     monkeypatch.delitem(sys.modules, "aloq.integrations.optuna")

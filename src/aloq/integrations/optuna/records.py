@@ -7,7 +7,7 @@ aloq:policy        system attribute: the parameters suggested, before the object
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from optuna.trial import BaseTrial, FrozenTrial, Trial, TrialState
 
 from aloq.integrations.optuna.parameters import Frame, stored
 from aloq.methods.interface import Array, History
-from aloq.problem.errors import ProblemError, StudyError
+from aloq.problem.errors import ProblemError, StudyError, nearest
 
 PREFIX = "environment."
 POLICY = "aloq:policy"
@@ -51,6 +51,18 @@ def write(study: Study, trial: FrozenTrial, frame: Frame, policy: Mapping[str, f
         for name, value in environment.items():
             study._storage.set_trial_user_attr(trial._trial_id, PREFIX + name, value)
     study._storage.set_trial_system_attr(trial._trial_id, POLICY, dict(policy))
+
+
+def check_asked(trials: Sequence[FrozenTrial], names: Iterable[str]) -> None:
+    """Refuse a search space with a parameter that no objective asked for, since no trial would then say anything."""
+    done = [trial for trial in trials if trial.state == TrialState.COMPLETE and suggested(trial)]
+    for name in names if done else ():
+        if not any(name in trial.params for trial in done):
+            known = sorted(set().union(*(trial.params for trial in done)))
+            raise ProblemError(
+                f"`search_space` must hold parameters that the objective asks for, but none of {len(done)} trials asked for {name!r}: "
+                f"they have {known}.{nearest(name, known)} Leave it out, or rename it."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +98,10 @@ def read(trials: Sequence[FrozenTrial], number: int | None, frame: Frame) -> Rec
     for trial in trials:
         if trial.number == number or trial.state == TrialState.WAITING:
             continue
-        policy = _policy(trial, frame.space)
-        point = _point(frame, policy, _environment(trial))
-        if point is None:
+        try:
+            policy = _policy(trial, frame.space)
+            point = frame.point(policy, _environment(trial))
+        except (KeyError, ValueError):  # a parameter is missing; or it, or the environment, is none of the problem's
             silent += trial.state.is_finished() and (number is None or trial.number < number)
             continue
         outcome, value = _outcome(trial, problem.failure_value)
@@ -114,17 +127,8 @@ def _outcome(trial: FrozenTrial, failure_value: float | None) -> tuple[str, floa
 def _policy(trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> dict[str, float]:
     """The parameters of a trial as far as they are known: while it runs, those suggested or fixed that the objective will ask for."""
     coming = (suggested(trial) or {}) | stored(space, trial.system_attrs.get(FIXED, {})) if trial.state == TrialState.RUNNING else {}
-    known = {name: value for name, value in trial.params.items() if name in space and trial.distributions[name] == space[name]}
-    return coming | stored(space, known)
+    return coming | stored(space, trial.params)
 
 
 def _environment(trial: BaseTrial) -> dict[str, Any]:
     return {key.removeprefix(PREFIX): value for key, value in trial.user_attrs.items() if key.startswith(PREFIX)}
-
-
-def _point(frame: Frame, policy: Mapping[str, float], environment: Mapping[str, Any]) -> Array | None:
-    """The point (D,) of a pair; None if it is none of the problem's."""
-    try:
-        return frame.point(policy, environment)
-    except (KeyError, ProblemError):
-        return None

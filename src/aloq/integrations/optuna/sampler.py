@@ -18,7 +18,7 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.search_space import intersection_search_space
 from optuna.study import StudyDirection
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from aloq.integrations.optuna import records
 from aloq.integrations.optuna.parameters import Array, Frame, SearchSpace, columns, external
@@ -69,6 +69,8 @@ class ALOQSampler(BaseSampler):
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Choose the pair, so that the objective may ask for the environment first and others see it as being out."""
         _check_single(study)
+        if self._given is not None:
+            records.check_asked(study.get_trials(deepcopy=False), columns(self._given))
         if records.suggested(trial) is None:  # else it is the repeat of a failed trial
             self._suggest(study, trial, self._space(study))
 
@@ -116,20 +118,21 @@ class ALOQSampler(BaseSampler):
             known = records.read(study.get_trials(deepcopy=False), trial.number, frame)
             made = self._method.suggest(encoding, known.history, self._warm(study, frame), self._seed)
             self._state = (_key(study, frame), made.state)
-            # Read again: another process may have taken the same pair meanwhile.
-            known = records.read(study.get_trials(deepcopy=False), trial.number, frame)
-            policy, environment = self._free(frame, known, made.point)
+            # Look again at what is out: another process may have taken the same pair meanwhile.
+            out = records.read(study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)), trial.number, frame)
+            policy, environment = self._free(frame, known, out, made.point)
             records.write(study, _latest(study, trial), frame, policy, environment)
         return policy
 
-    def _free(self, frame: Frame, known: Records, point: Array) -> tuple[dict[str, float], dict[str, Any]]:
+    def _free(self, frame: Frame, known: Records, out: Records, point: Array) -> tuple[dict[str, float], dict[str, Any]]:
         """The pair at a point, (D,), or another one if that is out already, or has failed."""
         encoding, d = frame.problem.encoding, frame.problem.encoding.policy_dim
         rng = np.random.default_rng([self._seed, known.history.asked, 4])
         for candidate in itertools.chain([point], others(encoding, point, rng), [point]):
             policy = known.exact(candidate[:d]) or frame.stored(candidate[:d])
             environment = encoding.decode_environment(candidate[d:])
-            if known.free(frame.point(policy, environment)):
+            pair = frame.point(policy, environment)
+            if known.free(pair) and out.free(pair):
                 break
         return policy, environment
 

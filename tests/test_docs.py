@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import aloq
 from aloq import tasks
 
 ROOT = Path(__file__).parents[1]
@@ -28,7 +29,7 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def run(code: str) -> dict[str, Any]:
     namespace: dict[str, Any] = {}
     exec(compile(code, "<documentation>", "exec"), namespace)
-    if "study" in namespace:
+    if isinstance(namespace.get("study"), aloq.Study):
         namespace["study"].close()
     return namespace
 
@@ -94,3 +95,23 @@ def test_the_example_with_dask_runs() -> None:
     pytest.importorskip("distributed")
     names = run(examples(ROOT / "docs" / "clusters.md", until="## Slurm").replace("__main__", "builtins"))
     assert names["study"].counts == (8, 0, 0)
+
+
+def test_the_pendulum_is_held_with_its_payload() -> None:
+    """Controllers that are best for the light pendulum let the heavy one fall, and are worth -7; by brute force, -1.90 is best."""
+    pytest.importorskip("gymnasium")
+    names = run(examples(ROOT / "docs" / "gymnasium.md", until="## Where a value goes"))
+    light, heavy = (names["simulate"](names["best"].policy, {"mass": mass}) for mass in (1.0, 2.0))
+    assert 0.99 * light + 0.01 * heavy > -3.0
+
+
+def test_optuna_slows_down_for_the_rare_load() -> None:
+    """As in the tutorial: 6.57 is best, at a speed of 1.88; the luckiest trial has no load and drives fast, for 9.8 in expectation."""
+    pytest.importorskip("optuna")
+    names = run(examples(ROOT / "docs" / "optuna.md", until="## Conformance"))
+    best, lucky = names["best"], names["study"].best_trial
+    assert best.policy["speed"] == pytest.approx(1.88, abs=0.2)
+    assert best.mean == pytest.approx(6.57, abs=0.5)
+    assert lucky.params["speed"] > 2.5
+    assert lucky.user_attrs["environment.payload"] < 9.0
+    assert len(names["shared"].trials) == 4

@@ -42,6 +42,10 @@ class InferenceWarning(UserWarning):
     """What was learnt about p(environment) should not be relied on as it is; the message says why."""
 
 
+class SimulatorWarning(UserWarning):
+    """A simulator does not seem to do what was asked of it; the message says why."""
+
+
 def nearest(name: object, known: Iterable[str]) -> str:
     """The sentence " Did you mean 'x'?" for the known name closest to `name`, or "" if none is close."""
     folded = {candidate.casefold(): candidate for candidate in known}

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium
 import numpy as np
+from gymnasium.spaces import Box
+from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
-from aloq.problem.errors import MissingExtraError, ProblemError, nearest
+from aloq.problem.errors import ProblemError, nearest
 from aloq.problem.problem import Problem
 from aloq.problem.variables import Archive, Real
 from aloq.tasks import Task
-
-try:
-    import gymnasium
-    from gymnasium.spaces import Box
-    from gymnasium.utils import seeding
-except ImportError:
-    raise MissingExtraError("This needs Gymnasium, which is not installed. To get it: pip install 'aloq[gym]'") from None
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,14 @@
+"""Gymnasium, both ways: an environment as a simulator for aloq, and a task of aloq as an environment for reinforcement learning."""
+
+from aloq.problem.errors import MissingExtraError
+
+try:
+    import gymnasium  # noqa: F401
+except ImportError:
+    raise MissingExtraError("This needs Gymnasium, which is not installed. To get it: pip install 'aloq[gym]'") from None
+
+from aloq.integrations.gymnasium.settings import Attribute, Constructor, Option
+from aloq.integrations.gymnasium.simulator import Simulator, simulator
+from aloq.integrations.gymnasium.task_env import TaskEnv
+
+__all__ = ["Attribute", "Constructor", "Option", "Simulator", "TaskEnv", "simulator"]

@@ -1,0 +1,158 @@
+"""A Gymnasium environment and a controller with parameters as a simulator: `simulate(policy, environment) -> float`."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import pickle
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+
+from aloq.integrations.gymnasium.settings import Attribute, Constructor, Env, Option, Setting
+from aloq.integrations.gymnasium.watch import watch
+from aloq.problem.errors import ProblemError
+from aloq.problem.spaces import check_names
+
+Controller = Callable[[Any], Any]
+FRESH = "fresh"
+
+
+class Episode(NamedTuple):
+    """What came of one episode."""
+
+    total: float  # sum of the rewards
+    print: bytes  # of all that was observed, done and rewarded: equal for equal episodes
+
+
+def simulator(
+    make_env: str | Callable[..., Env],
+    policy: Callable[[dict[str, Any]], Controller],
+    environment: Mapping[str, Setting],
+    *,
+    episodes: int = 1,
+    seeds: Iterable[int] | str | None = None,
+    options: Mapping[str, Any] | None = None,
+    max_steps: int | None = None,
+) -> Simulator:
+    """A simulator whose return is the sum of an episode's rewards, averaged over `episodes`.
+
+    `make_env` is the name of a registered environment, or a function that makes one. `policy` makes a controller, a function from
+    observation to action, of the policy's parameters; it is called for each episode, so that a controller may have a memory.
+    `environment` says for each environment variable where its value goes: `Constructor(name)`, `Option(name)` of `reset`,
+    `Attribute(path)`, or a function of (env, value) that is called before `reset`. `options` are further, constant ones for `reset`.
+
+    The episodes are those of `seeds`, one for each; 0, 1, 2, ... if not given. They are the same whatever is simulated (common random
+    numbers), so that policies are compared on equal terms and the simulator repeats itself. `seeds="fresh"` gives each simulation its own.
+
+    Every simulation makes its environment and closes it. A reward that is no finite number raises, and so becomes a failed trial. To go
+    into other processes, `make_env`, `policy` and functions must stand at the top level of a module.
+
+    In the first simulations, some episodes are run twice, with one environment variable changed: if nothing ever comes of it, a
+    SimulatorWarning says so.
+    """
+    if not (isinstance(make_env, str) or callable(make_env)):
+        raise ProblemError(
+            f"`make_env` must be a name such as 'Pendulum-v1', or a function that makes an environment, but got {make_env!r}."
+        )
+    if not callable(policy):
+        raise ProblemError(f"`policy` must be a function that makes a controller of the parameters, but got {policy!r}.")
+    for name, setting in environment.items():
+        if isinstance(setting, type) or not (isinstance(setting, Attribute | Constructor | Option) or callable(setting)):
+            raise ProblemError(
+                f"`environment` must say where {name!r} goes, by Constructor(name), Option(name), Attribute(path) or a function of "
+                f"(env, value), but got {setting!r}."
+            )
+    if max_steps is not None and max_steps < 1:
+        raise ProblemError(f"`max_steps` must be at least 1, but got {max_steps!r}. To go on until the environment ends it, leave it out.")
+    return Simulator(make_env, policy, dict(environment), _seeds(episodes, seeds), dict(options or {}), max_steps)
+
+
+@dataclass(frozen=True, eq=False)
+class Simulator:
+    """What `simulator` makes: call it with a policy and an environment, as dicts."""
+
+    make_env: str | Callable[..., Env]
+    policy: Callable[[dict[str, Any]], Controller]
+    environment: dict[str, Setting]
+    seeds: tuple[int | None, ...]  # one for each episode; None: a new one each time
+    options: dict[str, Any]
+    max_steps: int | None
+    identity: str = field(default_factory=lambda: uuid.uuid4().hex)  # shared by the copies in other processes
+
+    def __call__(self, policy: Mapping[str, Any], environment: Mapping[str, Any]) -> float:
+        """The average over episodes of the sum of rewards."""
+        check_names(environment, list(self.environment), "environment")
+        found = self.episodes(policy, environment)
+        watch(self.identity).look(self, policy, environment, found[0].print)
+        return math.fsum(episode.total for episode in found) / len(found)
+
+    def episodes(self, policy: Mapping[str, Any], environment: Mapping[str, Any], seeds: tuple[int | None, ...] = ()) -> list[Episode]:
+        """The episodes of `seeds`, by default the simulator's."""
+        env = self._make(environment)
+        try:
+            return [self._episode(env, policy, environment, seed) for seed in seeds or self.seeds]
+        finally:
+            env.close()
+
+    def _make(self, environment: Mapping[str, Any]) -> Env:
+        arguments = {where.name: environment[name] for name, where in self.environment.items() if isinstance(where, Constructor)}
+        return gymnasium.make(self.make_env, **arguments) if isinstance(self.make_env, str) else self.make_env(**arguments)
+
+    def _begin(self, env: Env, environment: Mapping[str, Any], seed: int | None) -> Any:
+        """The first observation of an episode."""
+        for name, where in self.environment.items():
+            if isinstance(where, Attribute):
+                where.write(env, environment[name])
+            elif not isinstance(where, Constructor | Option):
+                where(env, environment[name])
+        chosen = {where.name: environment[name] for name, where in self.environment.items() if isinstance(where, Option)}
+        observation, _ = env.reset(seed=seed, options={**self.options, **chosen} or None)
+        for name, where in self.environment.items():
+            if isinstance(where, Attribute):
+                where.confirm(env, environment[name])
+        return observation
+
+    def _episode(self, env: Env, policy: Mapping[str, Any], environment: Mapping[str, Any], seed: int | None) -> Episode:
+        act, observation = self.policy(dict(policy)), self._begin(env, environment, seed)
+        total, steps, over = 0.0, 0, False
+        seen = hashlib.blake2b(_bytes(observation))
+        while not over:
+            action = _fitting(act(observation), env.action_space)
+            observation, given, terminated, truncated, _ = env.step(action)
+            reward, steps = float(given), steps + 1
+            if not math.isfinite(reward):
+                raise ArithmeticError(f"The reward of step {steps} is {reward}, in the episode of seed {seed}.")
+            total += reward
+            seen.update(_bytes(action) + _bytes(observation) + _bytes(reward))
+            over = terminated or truncated or steps == self.max_steps
+        return Episode(total, seen.digest())
+
+
+def _fitting(action: Any, space: gymnasium.Space[Any]) -> Any:
+    """The action in the space's type and shape, so that a controller of one joint may give a number."""
+    if isinstance(space, gymnasium.spaces.Box):
+        return np.asarray(action, dtype=space.dtype).reshape(space.shape)
+    return int(action) if isinstance(space, gymnasium.spaces.Discrete) else action
+
+
+def _bytes(part: Any) -> bytes:
+    return part.tobytes() if isinstance(part, np.ndarray) else pickle.dumps(part)
+
+
+def _seeds(episodes: int, seeds: Iterable[int] | str | None) -> tuple[int | None, ...]:
+    if isinstance(episodes, bool) or not isinstance(episodes, Integral) or episodes < 1:
+        raise ProblemError(f"`episodes` must be a whole number of at least 1, but got {episodes!r}.")
+    if seeds is None or seeds == FRESH:
+        return tuple(None if seeds else i for i in range(int(episodes)))
+    listed = [] if isinstance(seeds, str) else list(seeds)
+    if not listed or not all(isinstance(seed, Integral) and seed >= 0 for seed in listed):
+        raise ProblemError(f"`seeds` must be a list of whole numbers, none negative, or {FRESH!r}, but got {seeds!r}.")
+    if episodes not in (1, len(listed)):
+        raise ProblemError(f"`seeds` must be as many as `episodes`, but got {len(listed)} and {episodes}. Leave out `episodes`.")
+    return tuple(int(seed) for seed in listed)

@@ -1,0 +1,195 @@
+"""A sampler for Optuna that chooses parameters and environments together.
+
+It keeps nothing of its own but a head start for the model: what was tried is read from the study each time, so that workers on any storage,
+in any number of processes, work on the same study. Randomness follows from the seed and the trial's number alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from optuna import Study
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler, RandomSampler
+from optuna.search_space import intersection_search_space
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from aloq.integrations.optuna import records
+from aloq.integrations.optuna.parameters import Array, Frame, SearchSpace, columns, external
+from aloq.integrations.optuna.records import Records
+from aloq.methods.design import design_point
+from aloq.methods.interface import Method, State
+from aloq.problem.errors import ProblemError, StudyError
+from aloq.problem.problem import Problem
+from aloq.problem.variables import Real
+from aloq.study.arguments import check_method, check_seed
+from aloq.study.best import Best
+from aloq.study.drafts import others
+
+_asking = threading.Lock()  # threads of a process ask one after the other: two that compute at once can wait for each other for ever
+
+
+class ALOQSampler(BaseSampler):
+    """Chooses the parameters of a trial, and the environment to simulate them in.
+
+    `environment` is that of `aloq.Problem`: names and distributions, or joint samples. In the objective, `environment(trial)` gives its
+    values. `search_space`, names and distributions of Optuna, lets the first trials spread out well; without it, parameters are drawn at
+    random until a trial is complete, and those that all trials share are chosen together from then on.
+
+    `failure_value` is what a trial that failed or was pruned counts as; without it, it says nothing about returns, but is not repeated.
+    Workers on one study should have the same arguments, the `seed` included.
+    """
+
+    def __init__(
+        self,
+        environment: Any,
+        *,
+        search_space: Mapping[str, BaseDistribution] | None = None,
+        method: Method | None = None,
+        failure_value: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._environment = environment
+        self._given = None if search_space is None else _checked(search_space)
+        self._method = check_method(method)
+        self._failure_value = failure_value
+        self._seed = check_seed(seed)
+        self._state: tuple[str, State] | None = None  # what the last suggestion holds for, and the method's state after it
+        self._framed(self._given or {}, "maximize")  # refuses a malformed environment or search space here
+
+    def reseed_rng(self) -> None:
+        """Nothing to do: each trial has its own randomness."""
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        """Choose the pair, so that the objective may ask for the environment first and others see it as being out."""
+        _check_single(study)
+        if self._given is not None:
+            records.check_asked(study.get_trials(deepcopy=False), columns(self._given))
+        if records.suggested(trial) is None:  # else it is the repeat of a failed trial
+            self._suggest(study, trial, self._space(study))
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> SearchSpace:
+        """The parameters that were chosen together with the environment; for a trial without any as yet, those that could be."""
+        _check_single(study)
+        space, made = self._space(study), records.suggested(_latest(study, trial))
+        return {name: space[name] for name in (columns(space) if made is None else made) if name in space}
+
+    def sample_relative(self, study: Study, trial: FrozenTrial, search_space: SearchSpace) -> dict[str, Any]:
+        """The parameters chosen for this trial."""
+        _check_single(study)
+        made = records.suggested(_latest(study, trial))
+        if made is None or not all(name in made for name in columns(search_space)):
+            made = self._suggest(study, trial, search_space)
+        return external(search_space, made)
+
+    def sample_independent(self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution) -> Any:
+        """A random value for a parameter that could not be foreseen."""
+        _check_single(study)
+        own = zlib.crc32(f"{self._seed} {trial.number} {param_name}".encode())
+        return RandomSampler(seed=own).sample_independent(study, trial, param_name, param_distribution)
+
+    def best(self, study: Study) -> Best:
+        """The parameters believed best in expectation over the environment, among those tried."""
+        _check_single(study)
+        frame = self._frame(study, self._space(study))
+        known = records.read(study.get_trials(deepcopy=False), None, frame)
+        if not frame.space or not len(known.history.told):
+            raise StudyError("A recommendation needs a complete trial with an environment, but the study has none. Call `optimize` first.")
+        with _asking:
+            found = self._method.recommend(frame.problem.encoding, known.history, self._warm(study, frame), self._seed)
+        made = known.exact(found.policy) or frame.stored(found.policy)
+        return Best(external(frame.space, made), frame.problem.sign * float(found.mean), float(found.std))
+
+    def _suggest(self, study: Study, trial: FrozenTrial, space: SearchSpace) -> dict[str, float]:
+        """Choose a pair and write it down; the parameters as Optuna stores them."""
+        frame = self._frame(study, space)
+        encoding = frame.problem.encoding
+        if not frame.space:
+            point = design_point(encoding, trial.number, self._seed, spread=True)
+            records.write(study, _latest(study, trial), frame, {}, encoding.decode_environment(point[encoding.policy_dim :]))
+            return {}
+        with _asking:
+            known = records.read(study.get_trials(deepcopy=False), trial.number, frame)
+            made = self._method.suggest(encoding, known.history, self._warm(study, frame), self._seed)
+            self._state = (_key(study, frame), made.state)
+            # Look again at what is out: another process may have taken the same pair meanwhile.
+            out = records.read(study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)), trial.number, frame)
+            policy, environment = self._free(frame, known, out, made.point)
+            records.write(study, _latest(study, trial), frame, policy, environment)
+        return policy
+
+    def _free(self, frame: Frame, known: Records, out: Records, point: Array) -> tuple[dict[str, float], dict[str, Any]]:
+        """The pair at a point, (D,), or another one if that is out already, or has failed."""
+        encoding, d = frame.problem.encoding, frame.problem.encoding.policy_dim
+        rng = np.random.default_rng([self._seed, known.history.asked, 4])
+        for candidate in itertools.chain([point], others(encoding, point, rng), [point]):
+            policy = known.exact(candidate[:d]) or frame.stored(candidate[:d])
+            environment = encoding.decode_environment(candidate[d:])
+            pair = frame.point(policy, environment)
+            if known.free(pair) and out.free(pair):
+                break
+        return policy, environment
+
+    def _space(self, study: Study) -> SearchSpace:
+        """The parameters that can be chosen together."""
+        return intersection_search_space(study.get_trials(deepcopy=False)) if self._given is None else self._given
+
+    def _frame(self, study: Study, space: SearchSpace) -> Frame:
+        return self._framed(space, "maximize" if study.direction == StudyDirection.MAXIMIZE else "minimize")
+
+    def _framed(self, space: SearchSpace, direction: str) -> Frame:
+        policy = {name: part.variable for name, part in columns(space).items()} or {"no parameter yet": Real(0.0, 1.0)}
+        problem = Problem(policy, self._environment, direction, failure_value=self._failure_value)
+        return Frame(problem, {name: distribution for name, distribution in space.items() if not distribution.single()})
+
+    def _warm(self, study: Study, frame: Frame) -> State | None:
+        return self._state[1] if self._state is not None and self._state[0] == _key(study, frame) else None
+
+
+def aloq_best(study: Study, sampler: ALOQSampler | None = None) -> Best:
+    """The parameters believed best in expectation over the environment: `.policy`, `.mean`, `.std`, and `.interval` of 90 %.
+
+    Optuna's `study.best_trial` is the luckiest draw instead: the highest return in any environment, however unlikely. `sampler` is the
+    study's own if not given; one made elsewhere knows what the environment is, for a study loaded without.
+    """
+    chosen = study.sampler if sampler is None else sampler
+    if not isinstance(chosen, ALOQSampler):
+        raise StudyError(
+            f"A recommendation needs to know how the environment varies, but the study's sampler is {type(chosen).__name__}. "
+            "Write aloq_best(study, ALOQSampler(environment=...)), with the environment that the study was sampled with."
+        )
+    return chosen.best(study)
+
+
+def _checked(space: Mapping[str, Any]) -> SearchSpace:
+    for name, distribution in space.items():
+        if not isinstance(distribution, BaseDistribution):
+            raise ProblemError(
+                f"`search_space` must hold distributions of Optuna, but {name!r} is {distribution!r}. "
+                "Write optuna.distributions.FloatDistribution(0.0, 1.0), for example."
+            )
+    return dict(space)
+
+
+def _check_single(study: Study) -> None:
+    if len(study.directions) > 1:
+        raise ProblemError(
+            f"ALOQSampler optimises one expectation, but this study has {len(study.directions)} objectives. "
+            "Combine them into one return in the objective, or use another sampler."
+        )
+
+
+def _key(study: Study, frame: Frame) -> str:
+    """What a method's state holds for."""
+    return f"{study.study_name} {frame.space}"
+
+
+def _latest(study: Study, trial: FrozenTrial) -> FrozenTrial:
+    """The trial as it stands in the storage, with what this sampler wrote."""
+    return study._storage.get_trial(trial._trial_id)

@@ -17,7 +17,7 @@ from aloq.gp.program import program
 from aloq.methods.interface import Array, Prediction
 from aloq.problem.encoding import Encoding
 from aloq.quadrature.belief import Belief
-from aloq.quadrature.parts import excess, over_parts, warped
+from aloq.quadrature.parts import at_pairs, excess, over_parts, warped
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,15 +41,22 @@ class Held:
             mean, variance = total(*over_parts(self.belief, policy, place, rows))
         return self._scaled(mean, variance, rows.sum(axis=1))
 
+    def returns(self, policy: Array, environments: Array) -> Prediction:
+        """f of a policy, (d,), in each of some environments, (q, e), without noise."""
+        with computing():
+            mean, variance = total(*at_pairs(self.belief, _pairs(policy, environments)))
+        q = len(environments)
+        return self._scaled(mean[:q], variance[:q], np.ones(q))
+
     def excess(self, policy: Array, environments: Array) -> Prediction:
         """f - fbar of a policy, (d,), in each of some environments, (q, e)."""
-        pairs = np.concatenate([np.tile(policy, (len(environments), 1)), environments], axis=1)
         with computing():
-            mean, variance = total(*excess(self.belief, policy, pad(pairs, padded_size(len(pairs)))))
-        return self._scaled(np.asarray(mean)[: len(pairs)], np.asarray(variance)[: len(pairs)], np.zeros(len(pairs)))
+            mean, variance = total(*excess(self.belief, policy, _pairs(policy, environments)))
+        q = len(environments)
+        return self._scaled(mean[:q], variance[:q], np.zeros(q))
 
-    def _scaled(self, mean: JaxArray | Array, variance: JaxArray | Array, mass: Array) -> Prediction:
-        return Prediction(self.scale.location * mass + self.scale.scale * np.asarray(mean), self.scale.scale * np.sqrt(variance))
+    def _scaled(self, mean: JaxArray, variance: JaxArray, mass: Array) -> Prediction:
+        return Prediction(self.scale.location * mass + self.scale.scale * np.asarray(mean), self.scale.scale * np.sqrt(np.asarray(variance)))
 
     @property
     def length_scales(self) -> Array:
@@ -65,6 +72,12 @@ class Held:
         """The warp of every column at the places of a grid, (g,), under each sample: (s, g, D)."""
         with computing():
             return np.asarray(warped(self.belief, grid))
+
+
+def _pairs(policy: Array, environments: Array) -> Array:
+    """One policy in some environments, padded: (q or more, D)."""
+    pairs = np.concatenate([np.tile(policy, (len(environments), 1)), environments], axis=1)
+    return pad(pairs, padded_size(len(pairs)))
 
 
 @program()

@@ -52,6 +52,12 @@ def over_parts(belief: Belief, pi: Array, factor: int, rows: Array) -> tuple[Arr
 
 
 @program()
+def at_pairs(belief: Belief, x: Array) -> tuple[Array, Array]:
+    """Mean and variance, (s, q) each, of f at pairs x, (q, D), without noise."""
+    return belief.pair_mean_and_variance(x)
+
+
+@program()
 def excess(belief: Belief, pi: Array, x: Array) -> tuple[Array, Array]:
     """Mean and variance, (s, q) each, of f(x) - fbar(pi) for a policy pi, (d,), and pairs x, (q, D)."""
     mean, variance = belief.mean_and_variance(pi[None])

@@ -9,6 +9,7 @@ import typer
 from aloq import __version__
 from aloq.cli import hexapod
 from aloq.cli.journal import journal
+from aloq.cli.report import report, watch
 from aloq.cli.reproduce import reproduce
 from aloq.cli.run import run
 from aloq.cli.tasks import tasks
@@ -16,6 +17,8 @@ from aloq.cli.tasks import tasks
 app = typer.Typer(name="aloq", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command("tasks")(tasks)
 app.command("run")(run)
+app.command("report")(report)
+app.command("watch")(watch)
 app.command("reproduce")(reproduce)
 app.add_typer(hexapod.app, name="hexapod")
 app.add_typer(journal)

@@ -22,7 +22,7 @@ from aloq.quadrature.parts import at_pairs, excess, over_parts, warped
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """A belief about f, and the encoding whose columns and nodes it is about: a method may see the environment in its own way, or not at all."""
+    """A belief about f, and the encoding that it is about: a method may see the environment in its own way, or not at all."""
 
     encoding: Encoding
     belief: Belief
@@ -56,7 +56,9 @@ class Held:
         return self._scaled(mean[:q], variance[:q], np.zeros(q))
 
     def _scaled(self, mean: JaxArray, variance: JaxArray, mass: Array) -> Prediction:
-        return Prediction(self.scale.location * mass + self.scale.scale * np.asarray(mean), self.scale.scale * np.sqrt(np.asarray(variance)))
+        return Prediction(
+            self.scale.location * mass + self.scale.scale * np.asarray(mean), self.scale.scale * np.sqrt(np.asarray(variance))
+        )
 
     @property
     def length_scales(self) -> Array:

@@ -11,7 +11,6 @@ import hashlib
 import html
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -21,8 +20,7 @@ from typing import Any
 
 from aloq.problem.errors import AloqError
 from aloq.report.plain import plain
-from aloq.report.summary import summarise
-from aloq.study.best import Best
+from aloq.report.summary import Summary, summarise
 from aloq.study.study import Study
 
 _PAGE = """<!doctype html>
@@ -53,7 +51,7 @@ class ReportError(AloqError, RuntimeError):
 def write(study: Study, path: str | os.PathLike[str], title: str | None = None) -> None:
     """Write the report of a study. A file of that name is replaced as a whole or not at all."""
     target = Path(path)
-    text = page(data(study, title or title_of(study)))
+    text = page(data(summarise(study), title or title_of(study)))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _replace(target, text.encode())
@@ -66,10 +64,10 @@ def title_of(study: Study) -> str:
     return "A study without a journal" if study.journal is None else study.journal.stem
 
 
-def data(study: Study, title: str, known: Mapping[int, Best] | None = None, live: bool = False) -> dict[str, Any]:
+def data(summary: Summary, title: str, live: bool = False) -> dict[str, Any]:
     """What the page shows. A live page asks its server for newer data."""
     written = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return plain(summarise(study, known), title, written) | {"live": live}
+    return plain(summary, title, written) | {"live": live}
 
 
 def page(shown: Mapping[str, Any]) -> str:
@@ -107,14 +105,9 @@ def _part(name: str) -> str:
 
 
 def _replace(target: Path, content: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with open(handle, "wb") as file:
-            file.write(content)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(name).chmod(0o666 & ~mask)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        part.write_bytes(content)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)

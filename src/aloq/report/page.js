@@ -13,7 +13,7 @@
       if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
       else node.setAttribute(name, value === true ? "" : value);
     }
-    for (const child of children.flat()) if (child !== null && child !== undefined) node.append(child);
+    for (const child of children.flat(Infinity)) if (child !== null && child !== undefined) node.append(child);
     return node;
   }
   const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
@@ -63,6 +63,7 @@
     return [low - margin, high + margin];
   }
   const WIDTH = 360, HEIGHT = 210, LEFT = 52, RIGHT = 10, TOP = 10, BOTTOM = 36;
+  const wide = (most) => Math.min(most, Math.max(320, document.documentElement.clientWidth - 80)); // so that text keeps its size on a phone
 
   function frame(x, y, xLabel, yLabel, width = WIDTH, height = HEIGHT, left = LEFT) {
     const parts = [];
@@ -93,6 +94,7 @@
     const tip = el("div", { class: "tip", hidden: true });
     const spoken = el("div", { class: "hidden", "aria-live": "polite" });
     const figure = el("figure", {}, picture, tip, spoken);
+    figure.style.maxWidth = `${width === WIDTH ? 460 : 1.1 * width}px`;
     let at = -1;
     function point(i, aloud) {
       at = i;
@@ -169,7 +171,7 @@
 
   /** Bars to both sides of zero, with whiskers: what each region adds. */
   function addedChart(label, rows) {
-    const width = 520, row = 24, left = 130, height = rows.length * row + TOP + BOTTOM;
+    const width = wide(560), row = 24, left = 130, height = rows.length * row + TOP + BOTTOM;
     const ends = padded([0, ...rows.flatMap((r) => [r.contribution - half(r.contribution_std), r.contribution + half(r.contribution_std)])]);
     const x = linear(ends[0], ends[1], left, width - RIGHT);
     const parts = x.ticks.map((t) => [draw("line", { class: "gridline", x1: x(t), x2: x(t), y1: TOP, y2: height - BOTTOM }), draw("text", { x: x(t), y: height - BOTTOM + 15, "text-anchor": "middle" }, number(t))]).flat();
@@ -191,7 +193,7 @@
   const exact = (value, text, attributes = {}) => cell(text === undefined ? number(value) : text, { class: "number", "data-value": value, ...attributes });
 
   function says() {
-    const { told, failed, pending } = data.counts, items = [];
+    const items = [];
     const rare = data.drivers.flatMap((d) => d.regions.filter((r) => r.rare).map((r) => ({ ...r, of: d.name }))).sort((a, b) => Math.abs(b.contribution) - Math.abs(a.contribution));
     const driving = rare.filter((r) => r.drives).slice(0, 3), open = rare.filter((r) => !r.drives && !r.sure && half(r.contribution_std) > half(data.best.std) / 2).slice(0, 2);
     for (const r of driving) {
@@ -200,10 +202,15 @@
     }
     for (const r of open) items.push(el("li", {}, el("strong", {}, `${r.of} = ${region(r)}`), ` (${percent(r.probability)}) is not settled: what it adds lies between ${number(r.contribution - half(r.contribution_std), 2)} and ${number(r.contribution + half(r.contribution_std), 2)}.`));
     if (data.drivers.length && !driving.length) items.push(el("li", {}, "No environment of 5 % probability or less is known to drive the result."));
+    return el("ul", { class: "says" }, items);
+  }
+
+  function facts() {
+    const { told, failed, pending } = data.counts, items = [];
     const past = data.past, last = past[past.length - 1], earlier = past.filter((p) => p.evaluations <= 0.75 * last.evaluations).pop();
     if (earlier) items.push(el("li", {}, `Over the last ${last.evaluations - earlier.evaluations} of ${last.evaluations} evaluations the believed return of the leader moved by ${number(last.mean - earlier.mean, 2)}.`));
     items.push(el("li", {}, `${told} simulations gave a return` + (failed ? `, ${failed} failed` : ", none failed") + (pending ? `, ${pending} are under way.` : ".")));
-    return el("ul", { class: "says" }, items);
+    return el("ul", { class: "says soft" }, items);
   }
 
   function hero() {
@@ -212,7 +219,8 @@
     return el("div", { class: "hero" },
       el("section", { class: "card", "aria-label": "Recommendation" },
         el("h3", {}, "Recommended policy"),
-        el("dl", { class: "policy", id: "policy" }, best.policy.map(([name, value]) => [el("dt", {}, name), el("dd", { "data-value": value, title: String(value) }, show(value))]))),
+        el("dl", { class: "policy", id: "policy" }, best.policy.map(([name, value]) => [el("dt", {}, name), el("dd", { "data-value": value, title: String(value) }, show(value))])),
+        facts()),
       el("section", { class: "card", "aria-label": "Expected return" },
         el("h3", {}, "Expected return ", el("span", { class: "soft" }, `(${goal})`)),
         el("div", { class: "big", id: "mean", "data-value": best.mean }, number(best.mean, 5)),
@@ -223,7 +231,7 @@
   function progress() {
     const rows = data.past.map((p) => ({ x: p.evaluations, mean: p.mean, std: p.std, text: `after ${p.evaluations} evaluations\n${number(p.mean, 5)}\n90 %: ${interval(p.mean, p.std)}` }));
     return section("progress", "Progress", "The expected return of the policy that led at the time, as it was believed at the time, with its 90 % interval.",
-      el("div", { class: "card" }, lineChart("Believed expected return of the leader over evaluations.", rows, "evaluations", { width: 760, height: 240 })));
+      el("div", { class: "card" }, lineChart("Believed expected return of the leader over evaluations.", rows, "evaluations", { width: wide(1000), height: 240 })));
   }
 
   function slices() {
@@ -238,11 +246,11 @@
   }
 
   function effectRow(name, r) {
-    const flag = r.rare && r.drives ? el("span", { class: "badge" }, "rare, drives the result") : r.rare ? el("span", { class: "soft" }, "rare") : null;
+    const flag = r.rare && r.drives ? el("span", { class: "badge" }, "rare, matters") : r.rare ? el("span", { class: "soft" }, "rare") : null;
     return el("tr", { class: r.rare && r.drives ? "flag" : null }, name, exact(r.probability, percent(r.probability)), exact(r.simulations), exact(r.mean), cell(interval(r.mean, r.std), { class: "number" }),
       exact(r.contribution), cell(interval(r.contribution, r.contribution_std), { class: "number" }), cell(flag));
   }
-  const EFFECTS = ["probability", "simulations", "expected return there", "90 % interval", "adds", "90 % interval", ""];
+  const EFFECTS = ["probability", "simulations", "return there", "90 % interval", "adds", "90 % interval", ""];
   const effects = (heads, rows, label) => el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
     el("table", {}, el("thead", {}, el("tr", {}, heads.map((h) => el("th", { scope: "col" }, h)), EFFECTS.map((h) => el("th", { scope: "col", class: h ? "number" : null }, h)))), el("tbody", {}, rows)));
 
@@ -289,7 +297,7 @@
     state.y = axes.some((a) => a.key === state.y) ? state.y : (axes.find((a) => a.key.startsWith("environment.")) || axes[axes.length - 1]).key;
     const holder = el("div", {});
     function redraw() {
-      const width = 760, height = 400, ax = axes.find((a) => a.key === state.x), ay = axes.find((a) => a.key === state.y);
+      const width = wide(1000), height = 400, ax = axes.find((a) => a.key === state.x), ay = axes.find((a) => a.key === state.y);
       const x = placed(ax, LEFT + 20, width - RIGHT), y = placed(ay, height - BOTTOM, TOP);
       const ids = column("id"), states = column("state"), values = column("value");
       const told = values.filter((v) => v !== null).sort((a, b) => a - b), rank = (v) => (told.length > 1 ? told.indexOf(v) / (told.length - 1) : 0.5);
@@ -314,15 +322,15 @@
   function sensitivities() {
     if (!data.sensitivities.length) return null;
     const named = data.sensitivities.map((s) => ({ ...s, title: s.label === null ? s.name : `${s.name} = ${s.label}` }));
-    const row = 24, left = 170, width = 760, height = named.length * row + TOP + BOTTOM;
+    const row = 24, width = wide(760), left = width < 500 ? 110 : 170, height = named.length * row + TOP + BOTTOM;
     const ends = named.flatMap((s) => s.length), x = linear(Math.min(...ends) * 0.9, Math.max(...ends) * 1.1, left, width - RIGHT, true);
     const parts = x.ticks.map((t) => [draw("line", { class: "gridline", x1: x(t), x2: x(t), y1: TOP, y2: height - BOTTOM }), draw("text", { x: x(t), y: height - BOTTOM + 15, "text-anchor": "middle" }, number(t))]).flat();
     const marks = named.map((s, i) => {
       const y = TOP + row * (i + 0.5), [low, middle, high] = s.length;
-      parts.push(draw("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, clip(s.title, 24)), draw("line", { class: "whisker", x1: x(low), x2: x(high), y1: y, y2: y }), draw("circle", { class: s.policy ? "dot" : "dot best", cx: x(middle), cy: y, r: 5 }));
+      parts.push(draw("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, clip(s.title, left / 7)), draw("line", { class: "whisker", x1: x(low), x2: x(high), y1: y, y2: y }), draw("circle", { class: s.policy ? "dot" : "dot best", cx: x(middle), cy: y, r: 5 }));
       return { x: x(middle), y, text: `${s.title}\nlength scale ${number(middle, 3)}\n90 % of the samples: ${number(low, 3)} to ${number(high, 3)}` };
     });
-    parts.push(draw("text", { x: (left + width) / 2, y: height - 4, "text-anchor": "middle" }, "length scale (1 = the whole range), shorter means more sensitive"));
+    parts.push(draw("text", { x: (left + width) / 2, y: height - 4, "text-anchor": "middle" }, "length scale (1 = the whole range)"));
     const warps = named.filter((s) => s.warp).map((s) => {
       const [low, middle, high] = s.warp, x2 = linear(0, 1, LEFT, WIDTH - RIGHT), y2 = linear(0, 1, HEIGHT - BOTTOM, TOP);
       const line = (ys) => ys.map((v, i) => [x2(data.grid[i]), y2(v)]);
@@ -330,7 +338,7 @@
       return el("div", { class: "card" }, el("h3", {}, s.title), chart(`Warp of ${s.title}.`, drawn, middle.map((v, i) => ({ x: x2(data.grid[i]), y: y2(v), flat: true, text: `${number(data.grid[i], 3)} → ${number(v, 3)}` }))));
     });
     const noise = data.noise === null ? "" : ` One return scatters around its expectation by ${number(data.noise, 2)} (standard deviation).`;
-    return section("sensitivities", "Sensitivities", `How fast the return changes along each variable: posterior median and 90 % of the samples. Policy variables are blue, environment variables orange.${noise}`,
+    return section("sensitivities", "Sensitivities", `How fast the return changes along each variable, the shorter the length scale the faster: posterior median and 90 % of the samples. Policy variables are blue, environment variables orange.${noise}`,
       el("div", { class: "card" }, chart("Length scales of all variables.", parts, marks, width, height)),
       warps.length ? [el("h3", {}, "Warps"), el("p", { class: "soft" }, "How the model bends each variable before it measures distances: where the curve is steep, the return changes faster. The straight line bends nothing."), el("div", { class: "charts" }, warps)] : null);
   }
@@ -421,6 +429,8 @@
     if (again) again.focus({ preventScroll: true });
   }
   render();
+  let drawn = wide(1000);
+  addEventListener("resize", () => { if (Math.abs(wide(1000) - drawn) > 60) { drawn = wide(1000); render(); } });
   document.documentElement.dataset.ready = "yes";
 
   if (data.live) {

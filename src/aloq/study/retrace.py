@@ -20,7 +20,8 @@ def retraced(problem: Problem, method: Method, seed: int, log: Sequence[Record],
     asks = [record["state"] for record in log if record["event"] == "ask"]
     learning = any(asks)  # a method that carries something on has not begun to before its first state
     ledger, found = Ledger.of(problem), dict[int, Best]()
-    step = _step(sum(record["event"] != "ask" for record in log), most)
+    returned = ("tell",) if problem.failure_value is None else ("tell", "fail")
+    step = _step(sum(record["event"] in returned for record in log), most)
     for record in log:
         ledger.apply(record)
         count = ledger.returns
@@ -31,7 +32,7 @@ def retraced(problem: Problem, method: Method, seed: int, log: Sequence[Record],
 
 
 def _step(count: int, most: int) -> int:
-    """The smallest power of two that leaves at most `most` of its multiples up to `count`: steps of a growing study fall on earlier ones."""
+    """The smallest power of two that leaves at most `most` multiples up to `count`: those of a growing study fall on earlier ones."""
     step = 1
     while count // step > most:
         step *= 2

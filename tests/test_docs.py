@@ -94,3 +94,9 @@ def test_the_example_with_dask_runs() -> None:
     pytest.importorskip("distributed")
     names = run(examples(ROOT / "docs" / "clusters.md", until="## Slurm").replace("__main__", "builtins"))
     assert names["study"].counts == (8, 0, 0)
+
+
+def test_the_report_is_written() -> None:
+    names = run(examples(ROOT / "docs" / "report.md", until="## No such heading"))
+    assert names["study"].counts.told == 25
+    assert [path.name for path in Path.cwd().iterdir()] == ["report.html"]

@@ -208,7 +208,7 @@
   function facts() {
     const { told, failed, pending } = data.counts, items = [];
     const past = data.past, last = past[past.length - 1], earlier = past.filter((p) => p.evaluations <= 0.75 * last.evaluations).pop();
-    if (earlier) items.push(el("li", {}, `Over the last ${last.evaluations - earlier.evaluations} of ${last.evaluations} evaluations the believed return of the leader moved by ${number(last.mean - earlier.mean, 2)}.`));
+    if (earlier) items.push(el("li", {}, `The believed return of the leader went from ${number(earlier.mean)} to ${number(last.mean)} over the last ${last.evaluations - earlier.evaluations} of ${last.evaluations} evaluations.`));
     items.push(el("li", {}, `${told} simulations gave a return` + (failed ? `, ${failed} failed` : ", none failed") + (pending ? `, ${pending} are under way.` : ".")));
     return el("ul", { class: "says soft" }, items);
   }

@@ -17,15 +17,14 @@ from aloq.study.record import Record
 
 def retraced(problem: Problem, method: Method, seed: int, log: Sequence[Record], most: int, known: Mapping[int, Best]) -> dict[int, Best]:
     """Number of returns → recommendation, at up to `most` times when a trial was asked for; those `known` are taken from there."""
-    asks = [record["state"] for record in log if record["event"] == "ask"]
-    learning = any(asks)  # a method that carries something on has not begun to before its first state
     ledger, found = Ledger.of(problem), dict[int, Best]()
     returned = ("tell",) if problem.failure_value is None else ("tell", "fail")
     step = _step(sum(record["event"] in returned for record in log), most)
     for record in log:
         ledger.apply(record)
         count = ledger.returns
-        if record["event"] != "ask" or not count or count % step or count in found or (learning and not record["state"]):
+        # Without a state the method had learnt nothing yet, and what it would have recommended would be learnt only now.
+        if record["event"] != "ask" or not record["state"] or not count or count % step or count in found:
             continue
         found[count] = known[count] if count in known else recommended(method, ledger, problem.encoding, seed)
     return found

@@ -115,3 +115,9 @@ def test_optuna_slows_down_for_the_rare_load() -> None:
     assert lucky.params["speed"] > 2.5
     assert lucky.user_attrs["environment.payload"] < 9.0
     assert len(names["shared"].trials) == 4
+
+
+def test_the_report_is_written() -> None:
+    names = run(examples(ROOT / "docs" / "report.md", until="## No such heading"))
+    assert names["study"].counts.told == 25
+    assert [path.name for path in Path.cwd().iterdir()] == ["report.html"]

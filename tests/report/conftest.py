@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,8 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from aloq.problem.problem import Problem
-from aloq.tasks import Task, load
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "gp")]  # for report_studies and gp_dense
+
+from aloq.problem.problem import Problem  # noqa: E402
+from aloq.tasks import Task, load  # noqa: E402
 
 
 @dataclass(frozen=True)

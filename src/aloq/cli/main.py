@@ -15,6 +15,7 @@ from aloq.cli.export import export
 from aloq.cli.fail import fail
 from aloq.cli.init import init
 from aloq.cli.journal import journal
+from aloq.cli.report import report, watch
 from aloq.cli.reproduce import reproduce
 from aloq.cli.run import run
 from aloq.cli.tasks import tasks
@@ -31,6 +32,8 @@ app.command("tell", context_settings={"ignore_unknown_options": True})(tell)
 app.command("fail")(fail)
 app.command("best")(best)
 app.command("export")(export)
+app.command("report")(report)
+app.command("watch")(watch)
 app.command("reproduce")(reproduce)
 app.add_typer(hexapod.app, name="hexapod")
 app.add_typer(journal)

@@ -12,9 +12,7 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from jax import Array as JaxArray
 
-from aloq.acquisition.average import total
 from aloq.acquisition.environment import EnvironmentRule, VarianceReduction
 from aloq.acquisition.failure import Failures, Feasible, learn, success
 from aloq.acquisition.intensify import Intensify
@@ -24,8 +22,8 @@ from aloq.gp.fit import Chains, Scale, update
 from aloq.gp.hyper import Model, Structure
 from aloq.gp.numerics import computing, pad, padded_size
 from aloq.gp.posterior import Points
-from aloq.gp.program import program
 from aloq.methods.design import design_point
+from aloq.methods.held import Held, evaluate
 from aloq.methods.interface import Array, History, Prediction, Recommendation, State, Suggestion
 from aloq.problem.codec import register
 from aloq.problem.encoding import Encoding
@@ -121,7 +119,7 @@ class ALOQ:
         """The most promising policy and, every other time, the one believed best so far."""
         rule = self.policy_rule if failures is None else Feasible(self.policy_rule, failures)
         simulated = _distinct(history.told[:, : encoding.policy_dim])
-        mean, std = _evaluate(belief, simulated)
+        mean, std = evaluate(belief, simulated)
         leader = int(np.argmax(mean))
 
         @cache
@@ -129,7 +127,7 @@ class ALOQ:
             return self.maximiser.maximise(rule, belief, encoding, simulated, simulated[leader], [seed, history.asked, 1])
 
         def doubt() -> float:
-            return float(_evaluate(belief, promising()[None])[1][0])
+            return float(evaluate(belief, promising()[None])[1][0])
 
         second_call = (history.asked - self._initial(encoding)) % 2 == 1
         open_questions = len(_distinct(_taken(simulated[leader], history))) < encoding.nodes
@@ -139,11 +137,13 @@ class ALOQ:
 
     def predict(self, encoding: Encoding, history: History, state: State | None, seed: int, policies: Array) -> Prediction:
         """Belief about fbar at policies, (m, d)."""
+        return self.held(encoding, history, state, seed).average(policies)
+
+    def held(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Held:
+        """The belief itself, pending pairs disregarded."""
         with computing():
             chains = self._chains(encoding, history, state, seed)
-            belief, scale = self._belief(encoding, replace(history, pending=history.pending[:0]), chains)
-            mean, std = _evaluate(belief, policies)
-        return Prediction(scale.location + scale.scale * mean, scale.scale * std)
+            return Held(encoding, *self._belief(encoding, replace(history, pending=history.pending[:0]), chains))
 
     def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
         """The policy of highest expected fbar among those simulated."""
@@ -194,7 +194,7 @@ class _Choice:
     def __init__(self, method: ALOQ, encoding: Encoding, history: History, belief: Belief, failures: Failures | None, seed: int) -> None:
         self._method, self._encoding, self._seed = method, encoding, seed
         self._known = _distinct(history.told[:, : encoding.policy_dim])
-        self._leader = self._known[int(np.argmax(_evaluate(belief, self._known)[0]))]
+        self._leader = self._known[int(np.argmax(evaluate(belief, self._known)[0]))]
         self._rule: PolicyRule = method.policy_rule if failures is None else Feasible(method.policy_rule, failures)
         self._reference = self._rule.reference(belief, self._known, self._leader, [seed, history.asked, 1])
         self._first: Array | None = None
@@ -205,7 +205,7 @@ class _Choice:
         second_call = (history.asked - self._method._initial(self._encoding)) % 2 == 1
         if not second_call or intensify is None or len(_distinct(_taken(self._leader, history))) >= self._encoding.nodes:
             return promising
-        _, (doubt, other) = _evaluate(belief, np.stack([self._leader, promising]), smallest=2)
+        _, (doubt, other) = evaluate(belief, np.stack([self._leader, promising]), smallest=2)
         return self._leader if intensify.deserved(float(doubt), lambda: float(other)) else promising
 
     def _promising(self, belief: Belief, history: History) -> Array:
@@ -220,17 +220,6 @@ class _Choice:
         if archive is not None:
             return archive[rng.integers(len(archive), size=count)]
         return self._encoding.snap_policies(scattered(count, self._known, self._leader, rng))
-
-
-@program()
-def _mean_and_variance(belief: Belief, pi: JaxArray) -> tuple[JaxArray, JaxArray]:
-    return total(*belief.mean_and_variance(pi))
-
-
-def _evaluate(belief: Belief, pi: Array, smallest: int = 64) -> tuple[Array, Array]:
-    """Mean and standard deviation of fbar at policies, (m, d)."""
-    mean, variance = _mean_and_variance(belief, pad(pi, padded_size(len(pi), smallest)))
-    return np.asarray(mean)[: len(pi)], np.sqrt(np.asarray(variance)[: len(pi)])
 
 
 def _distinct(points: Array) -> Array:

@@ -92,7 +92,8 @@ class Method(Protocol):
     """Chooses what to simulate next. Implementations are frozen dataclasses registered with `aloq.problem.codec`.
 
     One that can choose many pairs faster than one after the other also has `suggest_many(encoding, history, state, seed, count)`, which
-    gives a list of suggestions, each made as if those before it were out.
+    gives a list of suggestions, each made as if those before it were out. One whose belief is a Gaussian process also shows it, with
+    `held(encoding, history, state, seed)`: see `aloq.methods.held`.
     """
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion: ...

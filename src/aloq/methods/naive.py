@@ -13,6 +13,7 @@ import numpy as np
 
 from aloq.acquisition.environment import RandomDraw
 from aloq.methods.aloq import ALOQ
+from aloq.methods.held import Held
 from aloq.methods.interface import Array, History, Prediction, Recommendation, State, Suggestion
 from aloq.problem.codec import register
 from aloq.problem.encoding import Encoding
@@ -56,6 +57,10 @@ class Naive:
     def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
         """The policy of highest expected return among those simulated."""
         return self.search.recommend(*_without_environment(encoding, history), state, seed)
+
+    def held(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Held:
+        """The belief itself, which knows no environment."""
+        return self.search.held(*_without_environment(encoding, history), state, seed)
 
 
 def _without_environment(encoding: Encoding, history: History) -> tuple[Encoding, History]:

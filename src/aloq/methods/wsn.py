@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from aloq.acquisition.improvement import VisitedEI
 from aloq.gp.hyper import Model
 from aloq.methods.aloq import ALOQ
+from aloq.methods.held import Held
 from aloq.methods.interface import Array, History, Prediction, Recommendation, State, Suggestion
 from aloq.problem.codec import register
 from aloq.problem.encoding import Encoding
@@ -51,3 +52,7 @@ class WSN:
     def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
         """The policy of highest expected fbar among those simulated."""
         return self.search.recommend(encoding.on_levels(self.levels), history, state, seed)
+
+    def held(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Held:
+        """The belief itself, about listed environments."""
+        return self.search.held(encoding.on_levels(self.levels), history, state, seed)

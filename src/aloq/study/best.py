@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from aloq.methods.interface import Method
+from aloq.problem.encoding import Encoding
+from aloq.study.ledger import Ledger
+
 # The standard normal's 95 % quantile: 90 % of the mass lies within this many standard deviations.
-_Z90 = 1.6449
+Z90 = 1.6449
 
 
 @dataclass(frozen=True)
@@ -20,12 +24,19 @@ class Best:
     @property
     def interval(self) -> tuple[float, float]:
         """(low, high): holds the expected return with a probability of 90 %."""
-        return self.mean - _Z90 * self.std, self.mean + _Z90 * self.std
+        return self.mean - Z90 * self.std, self.mean + Z90 * self.std
 
     def __str__(self) -> str:
         policy = ", ".join(f"{name}={_short(value)}" for name, value in self.policy.items())
         low, high = self.interval
         return f"{policy}: expected return {self.mean:.6g} ± {self.std:.2g} (90 %: {low:.6g} to {high:.6g})"
+
+
+def recommended(method: Method, ledger: Ledger, encoding: Encoding, seed: int) -> Best:
+    """What a method recommends, given all that is in a ledger."""
+    found = method.recommend(encoding, ledger.history(), ledger.state(), seed)
+    policy = ledger.simulated(found.policy) or encoding.decode_policy(found.policy)
+    return Best(policy=policy, mean=ledger.sign * float(found.mean), std=float(found.std))
 
 
 def _short(value: Any) -> str:

@@ -7,6 +7,7 @@ file up to it.
 from __future__ import annotations
 
 import copy
+import importlib
 import os
 import sys
 import threading
@@ -25,7 +26,7 @@ from aloq.problem.objective import Expectation
 from aloq.problem.problem import Problem
 from aloq.study import header
 from aloq.study.arguments import check_executor, check_method, check_problem, check_seed, check_simulate, check_timeout
-from aloq.study.best import Best
+from aloq.study.best import Best, recommended
 from aloq.study.checks import real, shown, whole
 from aloq.study.crew import Crew, Executors
 from aloq.study.drafts import Drafts
@@ -34,12 +35,15 @@ from aloq.study.ledger import Ledger, replay
 from aloq.study.outcome import Simulate
 from aloq.study.progress import Show, bar
 from aloq.study.record import Record, plain
+from aloq.study.retrace import retraced
 from aloq.study.run import Flight, run
 from aloq.study.supply import Supply
 from aloq.study.trial import Trial
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from aloq.methods.held import Held
 
 
 class Counts(NamedTuple):
@@ -266,10 +270,7 @@ class Study:
         if objective is not None and not isinstance(objective, Expectation):
             raise StudyError(f"`objective` must be aloq.Expectation() for now, but is {shown(objective)}.")
         ledger = self._informed("best")
-        encoding = _under(ledger, environment)
-        found = self._method.recommend(encoding, ledger.history(), ledger.state(), self._seed)
-        policy = ledger.simulated(found.policy) or encoding.decode_policy(found.policy)
-        return Best(policy=policy, mean=ledger.sign * float(found.mean), std=float(found.std))
+        return recommended(self._method, ledger, _under(ledger, environment), self._seed)
 
     def predict(self, policies: Sequence[Mapping[str, Any]], environment: Any = None) -> Prediction:
         """The belief about the expected return of each of `policies`, a list of dicts: arrays `.mean` and `.std`.
@@ -285,6 +286,20 @@ class Study:
         encoded = np.stack([ledger.encoding.encode_policy(policy) for policy in policies])
         belief = self._method.predict(_under(ledger, environment), ledger.history(), ledger.state(), self._seed, encoded)
         return Prediction(mean=ledger.sign * np.asarray(belief.mean), std=np.asarray(belief.std))
+
+    def held(self) -> Held | None:
+        """The belief itself, larger being better whatever the direction, or None where the method shows none. For reports."""
+        ledger, held = self._informed("held"), getattr(self._method, "held", None)
+        return None if held is None else held(ledger.encoding, ledger.history(), ledger.state(), self._seed)
+
+    def past(self, most: int = 32, known: Mapping[int, Best] | None = None) -> dict[int, Best]:
+        """What `best` answered, or would have, at up to so many earlier numbers of returns; those in `known` are not computed again."""
+        return retraced(self._problem, self._method, self._seed, self._ledger.log, most, known or {})
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write a page (.html) that shows the recommendation, what it rests on, and all trials. It needs no network to be read."""
+        # By name: a report is made from a study, so that nothing here may depend on it.
+        importlib.import_module("aloq.report.html").write(self, path)
 
     def _informed(self, verb: str) -> Ledger:
         if not self._ledger.returns:

@@ -1,0 +1,190 @@
+"""Which environments drive the expected return of the recommended policy.
+
+r        a region: a value, or a range of values, of one environment variable
+P_r      its probability
+F_r      E[f(policy, environment) | environment in r]
+C_r      P_r (F_r - fbar): what the region adds to fbar, compared with every region being like the average. Σ_r C_r = 0.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aloq.methods.held import Held
+from aloq.methods.interface import Prediction
+from aloq.problem.encoding import Encoding
+from aloq.report.seen import Seen
+from aloq.study.best import Z90
+
+Array = NDArray[np.float64]
+
+FEW = 16  # a variable with more values is shown in bins
+BINS = 12
+RARE = 0.05  # the probability up to which a region or an environment counts as rare
+MATTERS = 0.2  # the share of all that is added (or of all that is taken away) from which one counts as driving the result
+MOST = 4096  # single environments that are looked at
+LISTED = 12  # and shown
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What is believed about one part of the environment."""
+
+    probability: float
+    simulations: int  # how many trials were run there, failed ones included
+    mean: float  # of F_r
+    std: float
+    contribution: float  # C_r
+    contribution_std: float
+    share: float  # |C_r| / Σ_r max(C_r, 0): 1 is all that is added, or all that is taken away
+
+    @property
+    def rare(self) -> bool:
+        return self.probability <= RARE
+
+    @property
+    def sure(self) -> bool:
+        """Whether the 90 % interval of the contribution leaves out zero."""
+        return abs(self.contribution) > Z90 * self.contribution_std
+
+    @property
+    def drives(self) -> bool:
+        return self.share >= MATTERS and self.sure
+
+
+@dataclass(frozen=True)
+class Region:
+    """A value of an environment variable, or the range [low, high]."""
+
+    value: Any  # None for a range
+    low: float | None
+    high: float | None
+    effect: Effect
+
+
+@dataclass(frozen=True)
+class Drivers:
+    """The regions of one environment variable, in order."""
+
+    name: str
+    regions: tuple[Region, ...]
+
+
+@dataclass(frozen=True)
+class Event:
+    """One environment, all variables together."""
+
+    environment: dict[str, Any]
+    effect: Effect
+
+
+def drivers(seen: Seen) -> tuple[Drivers, ...]:
+    """Every environment variable that varies; none where the method does not know the environment."""
+    held = seen.held
+    if held is None or not held.encoding.factors:
+        return ()
+    factors = enumerate(held.encoding.factors)
+    return tuple(_drivers(seen, held, index, name) for index, factor in factors if factor.columns for name in _varying(held, index))
+
+
+def events(seen: Seen) -> tuple[Event, ...]:
+    """The single environments that contribute most, up or down, where they can be listed."""
+    held = seen.held
+    if held is None or not held.encoding.factors or not _listed(held.encoding):
+        return ()
+    points, p = _grid(held.encoding)
+    simulated = Counter(point.tobytes() for point in _simulated(seen))
+    counts = [simulated[point.tobytes()] for point in points]
+    effects = _effects(seen, p, counts, held.returns(seen.point, points), held.excess(seen.point, points))
+    first = sorted(range(len(p)), key=lambda i: -abs(effects[i].contribution))[:LISTED]
+    return tuple(Event(held.encoding.decode_environment(points[i]), effects[i]) for i in first)
+
+
+def _listed(encoding: Encoding) -> bool:
+    return all(factor.finite for factor in encoding.factors) and 1 < encoding.nodes <= MOST
+
+
+def _drivers(seen: Seen, held: Held, index: int, name: str) -> Drivers:
+    factor = held.encoding.factors[index]
+    values = _values(held, index, name)
+    places = _places(values)
+    inside = np.array([[place.holds(value) for value in values] for place in places])  # (R, N)
+    p = inside @ factor.weights
+    within = inside * factor.weights / p[:, None]
+    simulated = seen.trials.loc[seen.trials["state"] != "pending", f"environment.{name}"].tolist()
+    counts = [sum(place.holds(value) for value in simulated) for place in places]
+    averages = held.parts(seen.point, index, within)
+    effects = _effects(seen, p, counts, averages, held.parts(seen.point, index, within - factor.weights))
+    return Drivers(name, tuple(Region(place.value, place.low, place.high, e) for place, e in zip(places, effects, strict=True)))
+
+
+def _effects(seen: Seen, p: Array, counts: list[int], averages: Prediction, gaps: Prediction) -> list[Effect]:
+    """Of parts with probabilities p, from the beliefs about F_r and F_r - fbar."""
+    sign = seen.study.problem.sign
+    mean, added = sign * averages.mean, sign * p * gaps.mean
+    share = np.abs(added) / max(np.maximum(added, 0).sum(), np.finfo(float).tiny)
+    columns = (p, mean, averages.std, added, p * gaps.std, share)
+    rows = np.stack([np.asarray(column) for column in columns], axis=1).tolist()
+    return [Effect(row[0], count, *row[1:]) for row, count in zip(rows, counts, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A value, or the range [low, high), the last one closed."""
+
+    value: Any = None
+    low: float | None = None
+    high: float | None = None
+    ends: tuple[bool, bool] = (False, False)  # whether it is the first and the last: those take in what lies beyond
+
+    def holds(self, value: Any) -> bool:
+        if self.low is None or self.high is None:
+            return bool(value == self.value)
+        return (self.ends[0] or value >= self.low) and (self.ends[1] or value < self.high)
+
+
+def _places(values: list[Any]) -> list[_Place]:
+    """Every value for itself if they are few, else equal ranges in which there are some."""
+    distinct = list(dict.fromkeys(values))
+    numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in distinct)
+    if len(distinct) <= FEW or not numeric:
+        return [_Place(value) for value in (sorted(distinct) if numeric else distinct)]
+    edges = np.linspace(min(distinct), max(distinct), BINS + 1).tolist()
+    ranges = [_Place(None, *pair, (i == 0, i == BINS - 1)) for i, pair in enumerate(pairwise(edges))]
+    return [place for place in ranges if any(place.holds(value) for value in distinct)]
+
+
+def _values(held: Held, index: int, name: str) -> list[Any]:
+    """The value that one variable has at each node of its factor."""
+    encoding, factor = held.encoding, held.encoding.factors[index]
+    return [encoding.laws[index].decode(node)[name] for node in factor.nodes]
+
+
+def _varying(held: Held, index: int) -> list[str]:
+    return [name for name in held.encoding.factors[index].names if len(set(_values(held, index, name))) > 1]
+
+
+def _grid(encoding: Encoding) -> tuple[Array, Array]:
+    """All environments, (N, e), and their probabilities."""
+    factors = encoding.factors
+    rows = list(product(*(range(len(factor.weights)) for factor in factors)))
+    points, p = np.zeros((len(rows), encoding.environment_dim)), np.ones(len(rows))
+    for place, factor in enumerate(factors):
+        chosen = [row[place] for row in rows]
+        points[:, list(factor.columns)] = factor.nodes[chosen]
+        p *= factor.weights[chosen]
+    return points, p
+
+
+def _simulated(seen: Seen) -> Array:
+    """The environments of the trials that were run, as points."""
+    encoding, trials = seen.study.problem.encoding, seen.trials
+    names = {f"environment.{axis.name}": axis.name for axis in encoding.axes}
+    rows = trials.loc[trials["state"] != "pending", list(names)].rename(columns=names).to_dict("records")
+    return np.array([encoding.encode_environment(row) for row in rows])

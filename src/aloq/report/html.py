@@ -1,0 +1,113 @@
+"""The report as one HTML file: markup, style, script and data, and nothing from elsewhere.
+
+What users name never becomes markup: the data stand in a block of JSON that cannot end early, and the script makes text of them, not HTML.
+The page's Content-Security-Policy lets only this very style and this very script run, known by their hashes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from aloq.problem.errors import AloqError
+from aloq.report.plain import plain
+from aloq.report.summary import Summary, summarise
+from aloq.study.study import Study
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>{title}</title>
+<link rel="icon" href="data:,">
+<style>{style}</style>
+</head>
+<body>
+<noscript>This report draws itself with JavaScript, which is switched off. The numbers are in the page's source, as JSON.</noscript>
+<script type="application/json" id="data">{data}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+class ReportError(AloqError, RuntimeError):
+    """A report cannot be written or served."""
+
+
+def write(study: Study, path: str | os.PathLike[str], title: str | None = None) -> None:
+    """Write the report of a study. A file of that name is replaced as a whole or not at all."""
+    target = Path(path)
+    text = page(data(summarise(study), title or title_of(study)))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _replace(target, text.encode())
+    except OSError as error:
+        raise ReportError(f"The report {str(target)!r} cannot be written: {error.strerror}. Name another file.") from None
+
+
+def title_of(study: Study) -> str:
+    """The journal's name, without what follows the last dot."""
+    return "A study without a journal" if study.journal is None else study.journal.stem
+
+
+def data(summary: Summary, title: str, live: bool = False) -> dict[str, Any]:
+    """What the page shows. A live page asks its server for newer data."""
+    written = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return plain(summary, title, written) | {"live": live}
+
+
+def page(shown: Mapping[str, Any]) -> str:
+    """The whole file."""
+    style, script = _part("page.css"), _part("page.js")
+    return _PAGE.format(
+        policy=content_policy(live=bool(shown["live"])),
+        title=html.escape(f"{shown['title']}: report"),
+        style=style,
+        data=embedded(shown),
+        script=script,
+    )
+
+
+def embedded(shown: Mapping[str, Any]) -> str:
+    """JSON that may stand inside a script element: nothing in it can be read as markup."""
+    text = json.dumps(shown, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def content_policy(live: bool) -> str:
+    """What the page may do: run its own script and style, and, where it is live, ask where it came from."""
+    own = {"script-src": _hash(_part("page.js")), "style-src": _hash(_part("page.css"))}
+    rules = {"default-src": "'none'", **own, "img-src": "data:", "connect-src": "'self'" if live else "'none'"}
+    return "; ".join(f"{name} {value}" for name, value in (rules | {"base-uri": "'none'", "form-action": "'none'"}).items())
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def _part(name: str) -> str:
+    return resources.files("aloq.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _replace(target: Path, content: bytes) -> None:
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)

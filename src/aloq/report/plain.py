@@ -1,0 +1,98 @@
+"""A summary as the JSON that the page draws from. Floats are written in full; what is no number is null."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import aloq
+from aloq.problem.axes import Axis, ChoiceAxis, IntegerAxis, Log, RealAxis
+from aloq.report.drivers import Drivers, Effect, Event
+from aloq.report.sensitivity import GRID, Sensitivity
+from aloq.report.slices import Slice
+from aloq.report.summary import Summary
+from aloq.study.best import Z90, Best
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Plain = dict[str, Any]
+
+
+def plain(summary: Summary, title: str, written: str) -> Plain:
+    """All of a summary; `written` is when."""
+    problem = summary.problem
+    return {
+        "title": title,
+        "written": written,
+        "aloq": aloq.__version__,
+        "z90": Z90,
+        "direction": problem.direction,
+        "method": summary.method,
+        "seed": summary.seed,
+        "counts": summary.counts._asdict(),
+        "policy": [_axis(axis) for axis in problem.encoding.space.axes],
+        "environment": [_axis(axis) for axis in problem.encoding.axes],
+        "best": None if summary.best is None else _best(summary.best),
+        "past": [{"evaluations": n, "mean": best.mean, "std": best.std} for n, best in sorted((summary.past or {}).items())],
+        "slices": [_slice(part) for part in summary.slices],
+        "drivers": [_drivers(part) for part in summary.drivers],
+        "events": [_event(part) for part in summary.events],
+        "grid": GRID.tolist(),
+        "sensitivities": [_sensitivity(part) for part in summary.sensitivities],
+        "noise": summary.noise,
+        "failures": [asdict(failure) for failure in summary.failures],
+        "trials": _trials(summary.trials),
+    }
+
+
+def _best(best: Best) -> Plain:
+    low, high = best.interval
+    policy = [[name, _value(value)] for name, value in best.policy.items()]
+    return {"policy": policy, "mean": best.mean, "std": best.std, "low": low, "high": high}
+
+
+def _axis(axis: Axis) -> Plain:
+    known: Plain = {"name": axis.name, "log": isinstance(axis, RealAxis) and isinstance(axis.scale, Log)}
+    if isinstance(axis, ChoiceAxis):
+        return known | {"labels": [_value(label) for label in axis.labels]}
+    return known | ({"low": axis.low, "high": axis.high} if isinstance(axis, RealAxis | IntegerAxis) else {})
+
+
+def _slice(part: Slice) -> Plain:
+    values = {"values": [_value(value) for value in part.values], "mean": part.mean.tolist(), "std": part.std.tolist()}
+    return {"name": part.name, "kind": part.kind, "log": part.log, "at": _value(part.at)} | values
+
+
+def _drivers(part: Drivers) -> Plain:
+    regions = [{"value": _value(r.value), "low": r.low, "high": r.high} | _effect(r.effect) for r in part.regions]
+    return {"name": part.name, "regions": regions}
+
+
+def _event(event: Event) -> Plain:
+    return {"environment": [[name, _value(value)] for name, value in event.environment.items()]} | _effect(event.effect)
+
+
+def _effect(effect: Effect) -> Plain:
+    return asdict(effect) | {"rare": effect.rare, "sure": effect.sure, "drives": effect.drives}
+
+
+def _sensitivity(part: Sensitivity) -> Plain:
+    warp = None if part.warp is None else part.warp.T.tolist()
+    return {"name": part.name, "label": part.label, "policy": part.policy, "length": list(part.length), "warp": warp}
+
+
+def _trials(trials: pd.DataFrame) -> Plain:
+    """Column by column: that is smaller than row by row."""
+    return {"names": list(trials.columns), "columns": [_column(trials[name].tolist()) for name in trials.columns]}
+
+
+def _column(values: Iterable[Any]) -> list[Any]:
+    return [_value(value) for value in values]
+
+
+def _value(value: Any) -> Any:
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,63 @@
+"""A study as the reports look at it: its trials, its recommendation and its belief, each computed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aloq.problem.errors import AloqError
+from aloq.study.best import Best
+from aloq.study.study import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from aloq.methods.held import Held
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What is known once a study was told its first return. Numbers are in the user's units."""
+
+    study: Study
+
+    @cached_property
+    def trials(self) -> pd.DataFrame:
+        return self.study.trials()
+
+    @cached_property
+    def best(self) -> Best:
+        return self.study.best()
+
+    @cached_property
+    def held(self) -> Held | None:
+        """The method's belief; None where it shows none."""
+        return self.study.held()
+
+    @cached_property
+    def believes(self) -> bool:
+        """Whether the method can say something about any policy."""
+        try:
+            return self.held is not None or len(self.study.predict([self.best.policy]).mean) == 1
+        except AloqError:  # a policy gradient refuses
+            return False
+
+    @cached_property
+    def point(self) -> Array:
+        """The recommended policy in the unit cube: (d,)."""
+        return self.study.problem.encoding.encode_policy(self.best.policy)
+
+    def average(self, policies: Array) -> tuple[Array, Array]:
+        """Mean and standard deviation of fbar at policies of the unit cube, (m, d)."""
+        if self.held is None:
+            encoding = self.study.problem.encoding
+            found = self.study.predict([encoding.decode_policy(x) for x in policies])
+            return np.asarray(found.mean), np.asarray(found.std)
+        found = self.held.average(policies)
+        return self.study.problem.sign * found.mean, found.std

@@ -1,0 +1,51 @@
+"""How the return depends on each variable: length scales and warps of the belief, over the samples of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aloq.problem.axes import Axis, ChoiceAxis
+from aloq.report.seen import Seen
+
+Array = NDArray[np.float64]
+
+GRID = np.linspace(0, 1, 25)
+QUANTILES = (0.05, 0.5, 0.95)
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """One column of the unit cube. The shorter the length scale, the faster the return changes along it."""
+
+    name: str
+    label: str | None  # of a choice that takes several columns
+    policy: bool  # else of the environment
+    length: tuple[float, float, float]  # 5 %, 50 % and 95 % of the samples; 1 is the whole range
+    warp: Array | None  # (g, 3) the same of the warp at GRID; None where nothing is bent
+
+
+def sensitivities(seen: Seen) -> tuple[Sensitivity, ...]:
+    """All columns that the method's belief knows."""
+    held = seen.held
+    if held is None:
+        return ()
+    lengths = np.quantile(held.length_scales, QUANTILES, axis=0).T
+    warps = np.moveaxis(np.quantile(held.warps(GRID), QUANTILES, axis=0), 0, -1)  # (g, D, 3)
+    bent = set(held.belief.structure.warped_columns.tolist())
+    return tuple(
+        Sensitivity(name, label, policy, tuple(lengths[i].tolist()), warps[:, i] if i in bent else None)
+        for i, (name, label, policy) in enumerate(_columns(held.encoding.space.axes, held.encoding.axes))
+    )
+
+
+def _columns(policy: tuple[Axis, ...], environment: tuple[Axis, ...]) -> Iterator[tuple[str, str | None, bool]]:
+    """Name, label and whether it is of the policy, for each column."""
+    for axes, of_policy in ((policy, True), (environment, False)):
+        for axis in axes:
+            labels = axis.labels if isinstance(axis, ChoiceAxis) and axis.width > 1 else [None] * axis.width
+            for label in labels:
+                yield axis.name, None if label is None else str(label), of_policy

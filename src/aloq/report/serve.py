@@ -1,0 +1,145 @@
+"""The report of a study that is still running, served to this machine alone.
+
+There are two addresses, `/` and `/data.json`. The server listens on the loopback interface, and answers only those who know it by a name
+of this machine: a web page elsewhere that has its own name point here (DNS rebinding) gets nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from aloq.problem.errors import JournalError
+from aloq.report.html import ReportError, content_policy, data, page
+from aloq.report.summary import summarise
+from aloq.study.best import Best
+from aloq.study.study import Study
+
+ADDRESS = "127.0.0.1"
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": f"{content_policy(live=True)}; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+@dataclass(frozen=True)
+class View:
+    """The report at some time."""
+
+    shown: dict[str, Any]
+    body: bytes  # the same, as JSON
+    mark: str  # an entity tag
+
+
+class Watched:
+    """The report of a journal, brought up to date when it is asked for and the file has changed.
+
+    Making it takes as long as it takes; afterwards, as much time again is left to the study, which may need the same processor.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._past: dict[int, Best] = {}
+        self._seen: tuple[int, int] | None = None
+        self._rest = 0.0
+        self._view = self._make()
+
+    def view(self) -> View:
+        """The report as it is now, or as it was a moment ago."""
+        with self._lock:
+            if self._stamp() != self._seen and time.monotonic() >= self._rest:
+                try:
+                    self._view = self._make()
+                except JournalError:  # rewritten under our hands; the next look will tell
+                    self._rest = time.monotonic() + 1.0
+            return self._view
+
+    def _make(self) -> View:
+        start, self._seen = time.monotonic(), self._stamp()
+        summary = summarise(Study.read(self._path), self._past)
+        self._past = dict(summary.past or {})
+        shown = data(summary, self._path.stem, live=True)
+        body = json.dumps(shown, allow_nan=False).encode()
+        self._rest = 2 * time.monotonic() - start
+        return View(shown, body, f'"{hashlib.sha256(body).hexdigest()[:16]}"')
+
+    def _stamp(self) -> tuple[int, int] | None:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_size, found.st_mtime_ns
+
+
+class Server(ThreadingHTTPServer):
+    """Serves one report. Port 0 takes any that is free."""
+
+    daemon_threads = True
+
+    def __init__(self, path: Path, port: int = 0) -> None:
+        self.watched = Watched(path)
+        try:
+            super().__init__((ADDRESS, port), _Handler)
+        except OSError as error:
+            raise ReportError(
+                f"Port {port} cannot be used: {error.strerror}. Name another one, or leave it out to take a free one."
+            ) from None
+
+    @property
+    def url(self) -> str:
+        return f"http://{ADDRESS}:{self.server_address[1]}/"
+
+    @property
+    def names(self) -> set[str]:
+        """What a browser on this machine calls this server."""
+        return {f"{host}:{self.server_address[1]}" for host in (ADDRESS, "localhost")}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+    server_version, sys_version = "aloq", ""
+    timeout = 30
+
+    def do_GET(self) -> None:
+        self._answer(self.wfile.write)
+
+    def do_HEAD(self) -> None:
+        self._answer(lambda body: 0)
+
+    def _answer(self, write: Callable[[bytes], Any]) -> None:
+        if self.headers.get("Host") not in self.server.names:
+            return self._send(HTTPStatus.FORBIDDEN, "text/plain", b"This server answers this machine only.\n", write)
+        if self.path == "/":
+            shown = self.server.watched.view().shown
+            return self._send(HTTPStatus.OK, "text/html; charset=utf-8", page(shown).encode(), write)
+        if self.path == "/data.json":
+            view = self.server.watched.view()
+            if self.headers.get("If-None-Match") == view.mark:
+                return self._send(HTTPStatus.NOT_MODIFIED, None, b"", write, view.mark)
+            return self._send(HTTPStatus.OK, "application/json", view.body, write, view.mark)
+        return self._send(HTTPStatus.NOT_FOUND, "text/plain", b"There is nothing here but / and /data.json.\n", write)
+
+    def _send(self, status: HTTPStatus, kind: str | None, body: bytes, write: Callable[[bytes], Any], mark: str | None = None) -> None:
+        own = {"Content-Type": kind, "ETag": mark, "Content-Length": None if status == HTTPStatus.NOT_MODIFIED else str(len(body))}
+        self.send_response(status)
+        for name, value in (_HEADERS | own).items():
+            if value is not None:
+                self.send_header(name, value)
+        self.end_headers()
+        write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing: the terminal is the user's."""

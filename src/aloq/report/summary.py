@@ -1,0 +1,89 @@
+"""Everything a report shows about a study, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from aloq.problem.problem import Problem
+from aloq.report.drivers import Drivers, Event, drivers, events
+from aloq.report.seen import Seen
+from aloq.report.sensitivity import Sensitivity, sensitivities
+from aloq.report.slices import Slice, slices
+from aloq.study.best import Best
+from aloq.study.study import Counts, Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOMENTS = 32  # of the past
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Trials that failed for the same reason."""
+
+    reason: str
+    count: int
+    first: int  # id
+    last: int
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """A study as it is now. Without a single return there are trials and nothing else."""
+
+    problem: Problem
+    method: str
+    seed: int
+    counts: Counts
+    trials: pd.DataFrame
+    failures: tuple[Failure, ...]
+    best: Best | None = None
+    past: Mapping[int, Best] | None = None  # number of returns → the recommendation then
+    slices: tuple[Slice, ...] = ()
+    drivers: tuple[Drivers, ...] = ()
+    events: tuple[Event, ...] = ()
+    sensitivities: tuple[Sensitivity, ...] = ()
+    noise: float | None = None  # median standard deviation of one return
+
+
+def summarise(study: Study, known: Mapping[int, Best] | None = None) -> Summary:
+    """Look at a study. `known` are recommendations of the past that need not be computed again."""
+    seen = Seen(study)
+    trials = seen.trials
+    method = type(study.method).__name__
+    if not study.evaluations:
+        return Summary(study.problem, method, study.seed, study.counts, trials, _failures(trials))
+    past = study.past(MOMENTS, known) | {study.evaluations: seen.best}
+    return Summary(
+        study.problem,
+        method,
+        study.seed,
+        study.counts,
+        trials,
+        _failures(trials),
+        seen.best,
+        past,
+        slices(seen) if seen.believes else (),
+        drivers(seen),
+        events(seen),
+        sensitivities(seen),
+        _median(seen),
+    )
+
+
+def _median(seen: Seen) -> float | None:
+    return None if seen.held is None else float(np.median(seen.held.noise))
+
+
+def _failures(trials: pd.DataFrame) -> tuple[Failure, ...]:
+    """By reason, the most frequent first."""
+    groups: dict[str, list[int]] = {}
+    for _, row in trials[trials["state"] == "failed"].iterrows():
+        groups.setdefault(str(row["reason"]), []).append(int(row["id"]))
+    found = [Failure(reason, len(ids), min(ids), max(ids)) for reason, ids in groups.items()]
+    return tuple(sorted(found, key=lambda failure: -failure.count))

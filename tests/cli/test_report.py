@@ -1,0 +1,79 @@
+"""`aloq report` and `aloq watch`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from aloq.cli.main import app
+from aloq.study.study import Study
+
+
+def call(*words: str) -> Result:
+    return CliRunner().invoke(app, list(words))
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    """A journal of reinforce, which any process knows and which costs nothing."""
+    path = tmp_path / "walk.jsonl"
+    result = call("run", "fsre2", "--method", "reinforce", "--evaluations", "6", "--journal", str(path))
+    assert result.exit_code == 0, result.output
+    return path
+
+
+def test_a_report_is_written_beside_the_journal_or_where_asked(journal: Path, tmp_path: Path) -> None:
+    other = tmp_path / "new" / "page.html"
+    for words, path in (((), journal.with_suffix(".html")), (("-o", str(other)), other)):
+        with Study.resume(journal) as study:  # held by another study meanwhile
+            result = call("report", str(journal), *words)
+            best = study.best()
+        assert result.exit_code == 0, result.output
+        assert result.stdout == f"The report is {path}\n"
+        (block,) = re.findall(r'id="data">(.*?)</script>', path.read_text(encoding="utf-8"))
+        shown = json.loads(block)
+        assert (shown["title"], shown["best"]["mean"]) == ("walk", best.mean)
+
+
+def test_watch_serves_until_it_is_interrupted(journal: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "aloq", "watch", str(journal)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        (url,) = re.findall(r"http://127\.0\.0\.1:\d+/", line)
+        with urllib.request.urlopen(f"{url}data.json", timeout=30) as answer:
+            assert json.load(answer)["counts"]["told"] == 6
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    assert process.returncode == 130
+
+
+@pytest.mark.parametrize("command", ["report", "watch"])
+def test_a_mistake_is_one_line(command: str, tmp_path: Path) -> None:
+    result = call(command, str(tmp_path / "none.jsonl"))
+    assert result.exit_code == 2
+    assert result.stderr.startswith("aloq: There is no journal at")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_report_is_not_written_over_its_journal(journal: Path) -> None:
+    before = journal.read_bytes()
+    result = call("report", str(journal), "-o", str(journal))
+    assert result.exit_code == 2
+    assert "would replace the journal" in result.stderr
+    assert journal.read_bytes() == before

@@ -1,0 +1,210 @@
+"""The page in a real browser: Chromium, without a window."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from report_studies import CLOSING, HOSTILE, driven, glanced, small_problem, wide_problem
+
+from aloq.report.html import write
+from aloq.report.serve import Server
+from aloq.study.study import Study
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+BROWSER, DRIVER = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(BROWSER is None or DRIVER is None, reason="Chromium or its driver is not installed"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:selenium"),
+]
+
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-dev-shm-usage",
+    "--disable-sync",
+    "--no-first-run",
+    "--window-size=1200,900",
+)
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    options.add_experimental_option("prefs", {"download.default_directory": str(tmp_path_factory.mktemp("downloads"))})
+    browser = webdriver.Chrome(options=options, service=Service(DRIVER))
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def page(chromium: Any) -> Iterator[Any]:
+    """The browser; afterwards its console must be empty."""
+    chromium.get_log("browser")
+    yield chromium
+    assert chromium.get_log("browser") == []
+
+
+def opened(page: Any, study: Study, path: Path) -> float:
+    """Seconds from navigation to a page that has drawn itself."""
+    write(study, path)
+    page.get(path.as_uri())
+    assert page.execute_script("return document.documentElement.dataset.ready") == "yes"
+    return float(page.execute_script("return performance.timing.loadEventEnd - performance.timing.navigationStart")) / 1000
+
+
+def values(page: Any, selector: str) -> list[str]:
+    found: list[str] = page.execute_script("return [...document.querySelectorAll(arguments[0])].map(e => e.dataset.value ?? '')", selector)
+    return found
+
+
+def texts(page: Any, selector: str) -> list[str]:
+    found: list[str] = page.execute_script("return [...document.querySelectorAll(arguments[0])].map(e => e.textContent)", selector)
+    return found
+
+
+def test_the_numbers_are_the_studys(page: Any, tmp_path: Path) -> None:
+    study = driven()
+    opened(page, study, tmp_path / "report.html")
+    best, trials = study.best(), study.trials()
+    assert [float(v) for v in values(page, "#mean")] == [best.mean]
+    ends = page.execute_script("const d = document.getElementById('interval').dataset; return [d.low, d.high]")
+    assert tuple(map(float, ends)) == best.interval
+    assert texts(page, "#policy dt") == list(best.policy)
+    assert [float(v) for v in values(page, "#policy dd")] == list(best.policy.values())
+    assert [float(v) for v in values(page, "#trials-table tbody td:nth-child(3)") if v] == trials["value"].dropna().tolist()
+    assert len(texts(page, "#slices svg")) == 2
+    assert len(texts(page, ".driver")) == 2
+    assert len(texts(page, "#events tbody tr")) == 9
+    assert [float(row) for row in values(page, ".driver tbody td:nth-child(2)")] == pytest.approx([0.90, 0.09, 0.01, 0.8, 0.17, 0.03])
+
+
+def test_names_stay_text(page: Any, tmp_path: Path) -> None:
+    opened(page, glanced(wide_problem(), 45), tmp_path / "report.html")
+    assert page.title == "A study without a journal: report"
+    assert page.execute_script("return document.images.length") == 0
+    assert page.execute_script("return document.scripts.length") == 0  # drawn, and gone
+    assert HOSTILE in texts(page, "#policy dt")
+    assert f"environment.{CLOSING}" in texts(page, "#trials-table th")
+    assert any(HOSTILE in text and CLOSING in text for text in texts(page, "#failures td"))
+
+
+def test_a_large_study_opens_fast(page: Any, tmp_path: Path) -> None:
+    study = glanced(wide_problem(), 500)
+    seconds = opened(page, study, tmp_path / "report.html")
+    assert seconds < 2.0
+    assert len(texts(page, "#trials-table tbody tr")) == 500
+
+
+def test_the_table_sorts(page: Any, tmp_path: Path) -> None:
+    study = glanced(small_problem(), 45)
+    opened(page, study, tmp_path / "report.html")
+    shown = study.trials()["value"].dropna()
+    heading = next(button for button in page.find_elements("css selector", "#trials-table th button") if button.text == "value")
+    identity = heading.get_attribute("id")
+    for ascending in (True, False):
+        page.execute_script("document.getElementById(arguments[0]).click()", identity)
+        column = values(page, "#trials-table tbody td:nth-child(3)")
+        assert column[-2:] == ["", ""]  # the failures come last, whichever way
+        assert [float(v) for v in column[:-2]] == sorted(shown, reverse=not ascending)
+        assert page.execute_script("return document.activeElement.id") == identity
+        way = page.execute_script("return document.getElementById(arguments[0]).parentElement.ariaSort", identity)
+        assert way == ("ascending" if ascending else "descending")
+
+
+def test_the_csv_is_the_table(page: Any, tmp_path: Path) -> None:
+    study = glanced(wide_problem(), 45)
+    opened(page, study, tmp_path / "report.html")
+    page.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    page.find_element("id", "csv").click()
+    path = tmp_path / "A_study_without_a_journal.csv"
+    _wait(path.exists)
+    with io.StringIO(path.read_bytes().decode(), newline="") as file:
+        head, *rows = list(csv.reader(file))
+    trials = study.trials()
+    assert head == list(trials.columns)
+    assert [row[head.index("reason")] for row in rows] == trials["reason"].tolist()
+    assert [row[head.index(f"environment.{CLOSING}")] for row in rows] == [f"{value:g}" for value in trials[f"environment.{CLOSING}"]]
+    assert [float(row[2]) for row in rows if row[2]] == trials["value"].dropna().tolist()
+
+
+def test_themes_follow_the_system_and_the_button(page: Any, tmp_path: Path) -> None:
+    for theme in ("dark", "light"):
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]})
+        opened(page, glanced(small_problem(), 5), tmp_path / "report.html")
+        page.execute_script("try { localStorage.clear() } catch {}; location.reload()")
+        _wait(lambda: page.execute_script("return document.documentElement.dataset.ready") == "yes")
+        assert page.execute_script("return document.documentElement.dataset.theme") == theme
+    page.find_element("id", "theme").click()
+    assert page.execute_script("return document.documentElement.dataset.theme") == "dark"
+    page.execute_script("try { localStorage.clear() } catch {}")
+
+
+def test_charts_answer_the_keyboard(page: Any, tmp_path: Path) -> None:
+    study = glanced(small_problem(), 20)
+    opened(page, study, tmp_path / "report.html")
+    chart = page.find_element("css selector", "#progress svg")
+    page.execute_script("arguments[0].focus()", chart)
+    chart.send_keys("\ue014")  # arrow right
+    past = study.past() | {study.evaluations: study.best()}
+    first = min(past)
+    assert f"after {first} evaluations" in texts(page, "#progress .tip")[0]
+    named = "e.getAttribute('aria-label') || e.labels?.length || e.textContent"
+    unnamed = f"return [...document.querySelectorAll('svg, select, button')].filter(e => !({named})).length"
+    assert page.execute_script(unnamed) == 0
+
+
+def test_a_phone_needs_no_sideways_scrolling(page: Any, tmp_path: Path) -> None:
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True})
+    try:
+        opened(page, glanced(wide_problem(), 45), tmp_path / "report.html")
+        assert page.execute_script("return document.documentElement.scrollWidth") <= 390
+    finally:
+        page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_an_empty_study_is_told_as_such(page: Any, tmp_path: Path) -> None:
+    study = Study(small_problem())
+    study.ask()
+    opened(page, study, tmp_path / "report.html")
+    assert texts(page, "#empty") == ["No simulation has returned anything yet: 1 under way, 0 failed."]
+
+
+def test_a_watched_page_follows_the_study(page: Any, tmp_path: Path) -> None:
+    with glanced(small_problem(), 10, journal=tmp_path / "study.jsonl") as study, Server(tmp_path / "study.jsonl") as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            page.get(server.url)
+            assert len(texts(page, "#trials-table tbody tr")) == 10
+            study.tell(study.ask(), 5.0)
+            _wait(lambda: len(texts(page, "#trials-table tbody tr")) == 11)
+            assert values(page, "#mean") == [repr(study.best().mean)]
+            page.get("about:blank")
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def _wait(happened: Any, seconds: float = 10.0) -> None:
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.05)

@@ -1,0 +1,103 @@
+"""The page as a file: whole, alone, and safe to open."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from report_studies import CLOSING, HOSTILE, glanced, small_problem, wide_problem
+
+from aloq.report import html
+from aloq.report.plain import plain
+from aloq.report.summary import summarise
+from aloq.study.study import Study
+
+
+def written(study: Study, path: Path) -> str:
+    study.report(path)
+    return path.read_text(encoding="utf-8")
+
+
+def data_of(text: str) -> Any:
+    (block,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, flags=re.DOTALL)
+    return json.loads(block)
+
+
+def test_the_page_holds_the_study(tmp_path: Path) -> None:
+    study = glanced(small_problem(), 40)
+    shown = data_of(written(study, tmp_path / "new" / "report.html"))
+    best, trials = study.best(), study.trials()
+    assert shown["best"]["mean"] == best.mean
+    assert (shown["best"]["low"], shown["best"]["high"]) == best.interval
+    assert dict(shown["best"]["policy"]) == best.policy
+    assert shown["trials"]["names"] == list(trials.columns)
+    for name, column in zip(shown["trials"]["names"], shown["trials"]["columns"], strict=True):
+        assert column == [None if value != value else value for value in trials[name].tolist()]
+
+
+def test_names_cannot_become_markup(tmp_path: Path) -> None:
+    text = written(glanced(wide_problem(), 40), tmp_path / "report.html")
+    assert text.count("<script") == text.count("</script") == 2
+    assert "<img" not in text
+    shown = data_of(text)
+    assert shown["policy"][1]["name"] == HOSTILE
+    assert shown["environment"][0]["name"] == CLOSING
+
+
+def test_a_title_is_text(tmp_path: Path) -> None:
+    study = glanced(small_problem(), 5, journal=tmp_path / "<b>&.jsonl")
+    text = written(study, tmp_path / "report.html")
+    assert "<title>&lt;b&gt;&amp;: report</title>" in text
+    assert "<b>" not in text
+
+
+def test_the_page_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
+    text = written(glanced(small_problem(), 5), tmp_path / "report.html")
+    addresses = set(re.findall(r"https?://[^\s\"'<)]+", text))
+    assert addresses == {"http://www.w3.org/2000/svg"}  # a name, not a place
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function", text)
+
+
+def test_only_the_pages_own_script_and_style_may_run(tmp_path: Path) -> None:
+    text = written(glanced(small_problem(), 5), tmp_path / "report.html")
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]+)"', text)
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules["default-src"] == rules["connect-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    for tag, rule in (("script", "script-src"), ("style", "style-src")):
+        (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, flags=re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert rules[rule] == f"'sha256-{digest}'"
+
+
+def test_a_large_study_is_a_small_page(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    glanced(wide_problem(), 500).report(path)
+    assert path.stat().st_size < 6_000_000
+
+
+def test_what_is_no_number_is_null() -> None:
+    study = Study(small_problem())
+    study.ask()
+    shown = plain(summarise(study), "t", "now")
+    assert shown["best"] is None
+    assert json.loads(json.dumps(shown, allow_nan=False))["trials"]["columns"][2] == [None]
+
+
+def test_a_report_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, study = tmp_path / "report.html", glanced(small_problem(), 5)
+    study.report(path)
+    before = path.read_bytes()
+
+    def full(self: Path, content: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(html.ReportError, match=r"cannot be written: No space left on device\. Name another file"):
+        study.report(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]

@@ -1,0 +1,286 @@
+"""The numbers of the report, against textbook algebra over all environments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from gp_dense import Array, Dense
+from report_studies import Glance, drive, driven, glanced, small_problem, wide_problem
+from scipy import special, stats
+
+from aloq.gp.fit import Chains
+from aloq.gp.hyper import JITTER, Structure
+from aloq.methods.aloq import ALOQ
+from aloq.methods.naive import Naive
+from aloq.methods.reinforce import Reinforce
+from aloq.methods.wsn import WSN
+from aloq.problem.distributions import Discrete, Samples
+from aloq.problem.problem import Problem
+from aloq.problem.variables import Archive
+from aloq.report.drivers import Effect
+from aloq.report.seen import Seen
+from aloq.report.sensitivity import GRID
+from aloq.report.summary import Summary, summarise
+from aloq.study.study import Study
+
+
+@dataclass(frozen=True)
+class Brute:
+    """The belief of a study about every pair of a policy and one of the nine environments, sample by sample."""
+
+    study: Study
+
+    @cached_property
+    def environments(self) -> list[dict[str, Any]]:
+        return [{"load": load, "road": road} for load, road in product([0.0, 2.0, 9.0], ["dry", "wet", "ice"])]
+
+    @property
+    def p(self) -> Array:
+        return np.outer([0.90, 0.09, 0.01], [0.8, 0.17, 0.03]).ravel()
+
+    @cached_property
+    def data(self) -> tuple[Array, Array]:
+        """Pairs in the unit cube and signed returns; each pair once, since the simulator repeats itself."""
+        trials, found = self.study.trials(), {}
+        for row in trials[trials["state"] == "told"].to_dict("records"):
+            pair = (
+                {"speed": row["policy.speed"], "gear": row["policy.gear"]},
+                {"load": row["environment.load"], "road": row["environment.road"]},
+            )
+            found[tuple(self._point(*pair))] = -row["value"]
+        return np.array(list(found)), np.array(list(found.values()))
+
+    def _point(self, policy: dict[str, Any], environment: dict[str, Any]) -> Array:
+        encoding = self.study.problem.encoding
+        return np.concatenate([encoding.encode_policy(policy), encoding.encode_environment(environment)])
+
+    def believed(self, policy: dict[str, Any], rows: Array) -> tuple[Array, Array]:
+        """Mean and standard deviation of rows (R, 9) of weights times the cost in each environment."""
+        x, y = self.data
+        held = self.study.held()
+        assert held is not None
+        location, scale, means, variances = held.scale.location, held.scale.scale, [], []
+        at = np.array([self._point(policy, environment) for environment in self.environments])
+        for dense in samples(held):
+            mean, cov = dense.condition(x, (y - location) / scale, at)
+            means.append(rows @ (location + scale * mean))
+            variances.append(np.diag(rows @ cov @ rows.T) * scale**2)
+        return -np.mean(means, axis=0), np.sqrt(np.mean(variances, axis=0) + np.var(means, axis=0))
+
+
+def samples(held: Any) -> list[Dense]:
+    structure, hyper = held.belief.structure, held.belief.posterior.hyper
+    bent = structure.warped_columns
+    zetas = [
+        np.concatenate([[np.log(w)], np.log(lengths), np.log(a[bent]), np.log(b[bent]), [np.log(noise - JITTER * w)]])
+        for w, lengths, a, b, _, noise in zip(*(np.asarray(part) for part in hyper), strict=True)
+    ]
+    return [Dense(structure, zeta) for zeta in zetas]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _samples_from_the_prior() -> Iterator[None]:
+    """Any samples of the hyperparameters do to check what is made of them, and those of the posterior take long."""
+
+    def drawn(structure: Structure, x: Array, y: Array, before: Any, count: int, seed: list[int]) -> Chains:
+        mean, sd = structure.prior()
+        sd[-1] = 1.0  # of the noise: as broad as it is, matrices would be singular
+        zeta = mean + sd * np.random.default_rng(seed).normal(size=(count, structure.size))
+        return Chains(zeta, mean, np.diag(sd**2), 1.0, len(x))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("aloq.methods.aloq.update", drawn)
+        yield
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    return driven()
+
+
+@pytest.fixture(scope="module")
+def summary(study: Study) -> Summary:
+    return summarise(study)
+
+
+@pytest.fixture(scope="module")
+def brute(study: Study) -> Brute:
+    return Brute(study)
+
+
+# Condition numbers of about 1e5, the inverse noise times the number of points; variances are differences of larger numbers.
+CLOSE: dict[str, float] = {"rtol": 1e-7, "atol": 1e-8}
+
+
+def test_the_recommendation_is_that_of_the_study(summary: Summary, study: Study, brute: Brute) -> None:
+    assert summary.best == study.best()
+    mean, std = brute.believed(summary.best.policy, brute.p[None])
+    np.testing.assert_allclose([summary.best.mean, summary.best.std], [mean[0], std[0]], **CLOSE)
+
+
+def test_slices_hold_the_other_variables_at_the_recommendation(summary: Summary, brute: Brute) -> None:
+    assert summary.best is not None
+    assert [(s.name, s.kind) for s in summary.slices] == [("speed", "line"), ("gear", "line")]
+    assert summary.slices[1].values == (1, 2, 3)
+    for part in summary.slices:
+        assert part.at == summary.best.policy[part.name]
+        assert part.at in part.values
+        for i in range(0, len(part.values), 9):
+            mean, std = brute.believed(summary.best.policy | {part.name: part.values[i]}, brute.p[None])
+            np.testing.assert_allclose([part.mean[i], part.std[i]], [mean[0], std[0]], **CLOSE)
+
+
+def check(effect: Effect, brute: Brute, policy: dict[str, Any], inside: Array) -> None:
+    p = float(brute.p @ inside)
+    within = brute.p * inside / p
+    (mean, added), (std, added_std) = brute.believed(policy, np.stack([within, p * (within - brute.p)]))
+    assert effect.probability == pytest.approx(p)
+    np.testing.assert_allclose(
+        [effect.mean, effect.std, effect.contribution, effect.contribution_std], [mean, std, added, added_std], **CLOSE
+    )
+
+
+def test_what_each_region_adds(summary: Summary, study: Study, brute: Brute) -> None:
+    assert summary.best is not None
+    trials = study.trials()
+    for part in summary.drivers:
+        assert sum(region.effect.contribution for region in part.regions) == pytest.approx(0, abs=1e-9)
+        assert sum(region.effect.simulations for region in part.regions) == len(trials)
+        for region in part.regions:
+            check(
+                region.effect, brute, summary.best.policy, np.array([e[part.name] == region.value for e in brute.environments], dtype=float)
+            )
+            assert region.effect.simulations == (trials[f"environment.{part.name}"] == region.value).sum()
+            assert region.effect.rare == (region.value in (9.0, "ice"))
+
+
+def test_what_each_environment_adds(summary: Summary, study: Study, brute: Brute) -> None:
+    assert summary.best is not None
+    trials = study.trials()
+    assert len(summary.events) == 9
+    sizes = [abs(event.effect.contribution) for event in summary.events]
+    assert sizes == sorted(sizes, reverse=True)
+    for event in summary.events:
+        check(event.effect, brute, summary.best.policy, np.array([e == event.environment for e in brute.environments], dtype=float))
+        same = (trials["environment.load"] == event.environment["load"]) & (trials["environment.road"] == event.environment["road"])
+        assert event.effect.simulations == same.sum()
+
+
+def test_sensitivities_are_quantiles_over_the_samples(summary: Summary, study: Study) -> None:
+    held = study.held()
+    assert held is not None
+    dense = samples(held)
+    assert [(s.name, s.label) for s in summary.sensitivities][:3] == [("speed", None), ("gear", None), ("load", None)]
+    assert [(s.name, s.label, s.policy) for s in summary.sensitivities][3:] == [("road", label, False) for label in ("dry", "wet", "ice")]
+    lengths = np.exp([d.zeta[1:7] for d in dense])
+    np.testing.assert_allclose([s.length for s in summary.sensitivities], np.quantile(lengths, [0.05, 0.5, 0.95], axis=0).T, rtol=1e-9)
+    for i, part in enumerate(summary.sensitivities):
+        if part.warp is None:
+            assert part.name == "road"
+            continue
+        curves = [special.betainc(np.exp(d.zeta[7 + i]), np.exp(d.zeta[10 + i]), GRID) for d in dense]
+        np.testing.assert_allclose(part.warp, np.quantile(curves, [0.05, 0.5, 0.95], axis=0).T, atol=1e-10)
+
+
+@pytest.mark.parametrize(("method", "first"), [(Glance(), 1), pytest.param(ALOQ(samples=4, initial=8), 8, marks=pytest.mark.slow)])
+def test_the_past_is_what_best_answered_then(method: Any, first: int) -> None:
+    study, seen = Study(small_problem(), method, seed=2), {}
+    for _ in range(12):
+        trial = study.ask()
+        study.tell(trial, drive(trial.policy | {"speed": min(trial.policy["speed"], 3.8)}, trial.environment))
+        seen[study.evaluations] = study.best()
+    past = study.past()
+    assert set(past) == set(range(first, 12))
+    for count, best in past.items():
+        assert best.policy == seen[count].policy
+        assert (best.mean, best.std) == pytest.approx((seen[count].mean, seen[count].std), rel=1e-9)
+
+
+def test_the_past_is_thinned_to_steps_that_stay() -> None:
+    study = glanced(small_problem(), 90)
+    past = study.past(most=10)
+    assert set(past) == {8, 16, 24, 32, 40, 48, 56, 64, 72, 80}
+    assert study.past(most=10, known={8: past[80]})[8] is past[80]
+    assert all(best.std == 1 / count for count, best in past.items())
+
+
+def test_failures_are_grouped_by_reason() -> None:
+    summary = summarise(glanced(small_problem(), 60))
+    (failure,) = summary.failures
+    assert (failure.count, failure.first, failure.last) == (3, 19, 59)
+    assert summary.counts == (57, 3, 0)
+
+
+def test_a_study_without_returns_has_no_recommendation() -> None:
+    study = Study(small_problem(), Glance())
+    study.ask()
+    summary = summarise(study)
+    assert summary.best is None
+    assert summary.counts.pending == 1
+
+
+def test_continuous_variables_and_joint_samples_are_seen_variable_by_variable() -> None:
+    law, joint = stats.norm(3.0, 1.0), Samples(np.array([[0.0, 5.0], [1.0, 5.0], [1.0, 7.0]]), weights=[0.5, 0.3, 0.2], names=["u", "v"])
+    problem = Problem({"gain": (0.0, 1.0)}, {"wind": law, "none": Discrete([4.0]), "pair": joint})
+    wind, u, v = summarise(_told(problem, ALOQ(samples=2, initial=12), 12)).drivers
+    assert (wind.name, u.name, v.name) == ("wind", "u", "v")
+    assert [region.effect.probability for region in u.regions] == pytest.approx([0.5, 0.5])
+    assert [region.effect.probability for region in v.regions] == pytest.approx([0.8, 0.2])
+    for part in (wind, u, v):
+        assert sum(region.effect.probability for region in part.regions) == pytest.approx(1)
+        assert sum(region.effect.contribution for region in part.regions) == pytest.approx(0, abs=1e-9)
+        assert sum(region.effect.simulations for region in part.regions) == 12
+    for region in wind.regions:
+        assert region.low is not None
+        # The ranges are filled by quadrature nodes, of which one may fall on either side of each end; they have 4 % at most.
+        assert region.effect.probability == pytest.approx(law.cdf(region.high) - law.cdf(region.low), abs=0.05)
+
+
+def test_an_archive_is_shown_policy_by_policy() -> None:
+    points = np.random.default_rng(0).uniform(size=(400, 2))
+    summary = summarise(glanced(Problem(Archive(points, names=["u", "v"]), {"e": Discrete([0, 1])}), 8))
+    assert summary.best is not None
+    for part in summary.slices:
+        assert part.kind == "listed"
+        assert 300 <= len(part.values) <= 301
+        assert summary.best.policy[part.name] in part.values
+
+
+@pytest.mark.parametrize(
+    ("method", "slices", "drivers"),
+    [
+        (Reinforce(), 0, 0),
+        (Glance(), 2, 0),
+        (Naive(), 2, 0),
+        (WSN(), 2, 2),
+    ],
+)
+def test_methods_show_what_they_believe(method: Any, slices: int, drivers: int) -> None:
+    summary = summarise(_told(small_problem(), method, 10))
+    assert summary.best is not None
+    assert (len(summary.slices), len(summary.drivers)) == (slices, drivers)
+
+
+def test_names_do_not_matter() -> None:
+    assert len(summarise(glanced(wide_problem(), 5)).slices) == 4
+
+
+def test_without_a_belief_predictions_do(study: Study) -> None:
+    glance = glanced(small_problem(), 5)
+    policies = np.array([[0.25, 0.0], [0.5, 1.0]])
+    mean, std = Seen(glance).average(policies)
+    np.testing.assert_allclose(mean, [-0.25, -0.5])  # a cost is minus what the method maximises
+    np.testing.assert_allclose(std, 0.2)
+
+
+def _told(problem: Problem, method: Any, count: int) -> Study:
+    study = Study(problem, method)
+    for number in range(count):
+        study.tell(study.ask(), float(np.cos(number)))
+    return study

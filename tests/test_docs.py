@@ -98,5 +98,5 @@ def test_the_example_with_dask_runs() -> None:
 
 def test_the_report_is_written() -> None:
     names = run(examples(ROOT / "docs" / "report.md", until="## No such heading"))
-    assert names["study"].counts.told == 25
+    assert names["study"].counts.told == 20
     assert [path.name for path in Path.cwd().iterdir()] == ["report.html"]

@@ -119,5 +119,5 @@ def test_optuna_slows_down_for_the_rare_load() -> None:
 
 def test_the_report_is_written() -> None:
     names = run(examples(ROOT / "docs" / "report.md", until="## No such heading"))
-    assert names["study"].counts.told == 25
+    assert names["study"].counts.told == 20
     assert [path.name for path in Path.cwd().iterdir()] == ["report.html"]

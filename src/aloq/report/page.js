@@ -23,7 +23,7 @@
     if (value === null || value === undefined) return "–";
     if (value === 0) return "0";
     const size = Math.abs(value);
-    if (size >= 1e6 || size < 1e-4) return value.toExponential(digits - 1).replace(/\.?0+e/, "e").replace("-", "−");
+    if (size >= 1e6 || size < 1e-4) return value.toExponential(digits - 1).replace(/\.?0+e/, "e").replaceAll("-", "−");
     const text = size >= 10 ** (digits - 1) ? value.toFixed(Math.max(0, Number.isInteger(value) ? 0 : digits - 1 - Math.floor(Math.log10(size))))
       : value.toPrecision(digits);
     return (text.includes(".") ? text.replace(/\.?0+$/, "") : text).replace("-", "−");
@@ -171,13 +171,14 @@
 
   /** Bars to both sides of zero, with whiskers: what each region adds. */
   function addedChart(label, rows) {
-    const width = wide(560), row = 24, left = 130, height = rows.length * row + TOP + BOTTOM;
+    const width = wide(620), row = 24, names = rows.map((r) => `${clip(r.name, width < 500 ? 10 : 22)} (${percent(r.probability)})`);
+    const left = Math.max(60, 16 + 6.5 * Math.max(...names.map((name) => name.length))), height = rows.length * row + TOP + BOTTOM;
     const ends = padded([0, ...rows.flatMap((r) => [r.contribution - half(r.contribution_std), r.contribution + half(r.contribution_std)])]);
     const x = linear(ends[0], ends[1], left, width - RIGHT);
     const parts = x.ticks.map((t) => [draw("line", { class: "gridline", x1: x(t), x2: x(t), y1: TOP, y2: height - BOTTOM }), draw("text", { x: x(t), y: height - BOTTOM + 15, "text-anchor": "middle" }, number(t))]).flat();
     const marks = rows.map((r, i) => {
       const y = TOP + row * i, c = r.contribution, good = c * better() >= 0;
-      parts.push(draw("text", { class: r.rare && r.drives ? "strong" : null, x: left - 8, y: y + 16, "text-anchor": "end", "font-weight": r.rare && r.drives ? 700 : null }, `${clip(r.name, 12)} (${percent(r.probability)})`));
+      parts.push(draw("text", { class: r.rare && r.drives ? "strong" : null, x: left - 8, y: y + 16, "text-anchor": "end", "font-weight": r.rare && r.drives ? 700 : null }, names[i]));
       parts.push(draw("rect", { class: good ? "up" : "down", x: Math.min(x(0), x(c)), y: y + 5, width: Math.abs(x(c) - x(0)), height: row - 10 }));
       parts.push(draw("line", { class: "whisker", x1: x(c - half(r.contribution_std)), x2: x(c + half(r.contribution_std)), y1: y + row / 2, y2: y + row / 2 }));
       return { x: x(c), y: y + row / 2, text: r.text };

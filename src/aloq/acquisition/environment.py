@@ -24,7 +24,7 @@ from aloq.problem.encoding import Encoding
 from aloq.quadrature.belief import Belief
 
 Points = NDArray[np.float64]
-Chance = Callable[[Points], Points] | None
+Chance = Callable[[Points], Points]
 
 
 class EnvironmentRule(Protocol):
@@ -84,7 +84,7 @@ def _uncertainty(belief: Belief, pi: Array, x: Array) -> Array:
     return expected(belief.pair_mean_and_variance(x)[1])
 
 
-def _scores(rule: Program[Array], belief: Belief, pi: Points, theta: Points, chance: Chance = None) -> Points:
+def _scores(rule: Program[Array], belief: Belief, pi: Points, theta: Points, chance: Chance | None = None) -> Points:
     """Score environments theta, (q, e), in a padded batch; both rules are gains, expected if the simulation does not fail."""
     x = np.concatenate([np.broadcast_to(pi, (len(theta), len(pi))), theta], axis=1)
     scores = np.asarray(rule(belief, pi, pad(x, padded_size(len(x), 16))))[: len(x)]

@@ -117,7 +117,7 @@ class ALOQ:
 
     def _policy(self, encoding: Encoding, history: History, belief: Belief, failures: Failures | None, seed: int) -> Array:
         """The most promising policy and, every other time, the one believed best so far."""
-        rule = self.policy_rule if failures is None else Feasible(self.policy_rule, failures)
+        rule = self._rule(failures)
         simulated = _distinct(history.told[:, : encoding.policy_dim])
         mean, std = evaluate(belief, simulated)
         leader = int(np.argmax(mean))
@@ -129,11 +129,16 @@ class ALOQ:
         def doubt() -> float:
             return float(evaluate(belief, promising()[None])[1][0])
 
+        turn = self._turn_of(simulated[leader], encoding, history)
+        return simulated[leader] if turn and turn.deserved(float(std[leader]), doubt) else promising()
+
+    def _turn_of(self, leader: Array, encoding: Encoding, history: History) -> Intensify | None:
+        """The rule by which this call may be the leader's: every other one, while environments are left to simulate it in."""
         second_call = (history.asked - self._initial(encoding)) % 2 == 1
-        open_questions = len(_distinct(_taken(simulated[leader], history))) < encoding.nodes
-        if second_call and self.intensify and open_questions and self.intensify.deserved(float(std[leader]), doubt):
-            return simulated[leader]
-        return promising()
+        return self.intensify if second_call and len(_distinct(_taken(leader, history))) < encoding.nodes else None
+
+    def _rule(self, failures: Failures | None) -> PolicyRule:
+        return self.policy_rule if failures is None else Feasible(self.policy_rule, failures)
 
     def predict(self, encoding: Encoding, history: History, state: State | None, seed: int, policies: Array) -> Prediction:
         """Belief about fbar at policies, (m, d)."""
@@ -195,18 +200,17 @@ class _Choice:
         self._method, self._encoding, self._seed = method, encoding, seed
         self._known = _distinct(history.told[:, : encoding.policy_dim])
         self._leader = self._known[int(np.argmax(evaluate(belief, self._known)[0]))]
-        self._rule: PolicyRule = method.policy_rule if failures is None else Feasible(method.policy_rule, failures)
+        self._rule = method._rule(failures)
         self._reference = self._rule.reference(belief, self._known, self._leader, [seed, history.asked, 1])
         self._first: Array | None = None
 
     def policy(self, belief: Belief, history: History) -> Array:
         promising = self._promising(belief, history)
-        intensify = self._method.intensify
-        second_call = (history.asked - self._method._initial(self._encoding)) % 2 == 1
-        if not second_call or intensify is None or len(_distinct(_taken(self._leader, history))) >= self._encoding.nodes:
+        turn = self._method._turn_of(self._leader, self._encoding, history)
+        if turn is None:
             return promising
         _, (doubt, other) = evaluate(belief, np.stack([self._leader, promising]), smallest=2)
-        return self._leader if intensify.deserved(float(doubt), lambda: float(other)) else promising
+        return self._leader if turn.deserved(float(doubt), lambda: float(other)) else promising
 
     def _promising(self, belief: Belief, history: History) -> Array:
         seed = [self._seed, history.asked, 1]

@@ -8,37 +8,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aloq.integrations.study_file import RUN_KEYS, Settings, StudyFile, read
 from aloq.problem.errors import ProblemError, nearest
 
 if TYPE_CHECKING:
-    from aloq.integrations.study_file import StudyFile
     from aloq.problem.problem import Problem
     from aloq.study.outcome import Simulate
     from aloq.tasks import Task
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(Settings):
     """A problem, its simulator, and how to run the study."""
 
     name: str
     problem: Problem
     simulate: Simulate
-    method: str = "aloq"
-    evaluations: int = 100
-    parallel: int = 1
-    timeout: float | None = None
-    retries: int = 0
-    seed: int = 0
-    journal: Path | None = None
     task: Task | None = None  # where the truth is known
 
 
 def load(what: str) -> Job:
     """The job that a word on the command line names."""
     if what.endswith(".toml"):
-        from aloq.integrations.study_file import read
-
         return _from_file(read(Path(what)))
     path, colon, name = what.rpartition(":")
     if what.endswith(".py") or (colon and path.endswith(".py")):
@@ -55,8 +46,7 @@ def _from_file(file: StudyFile) -> Job:
             f'{file.path}: to simulate, there must be a `command`. Add command = ["./simulate", ...] above the first [table]. To simulate '
             f"by hand, use `aloq ask {file.path}` and `aloq tell`."
         )
-    run = {name: getattr(file, name) for name in ("method", "evaluations", "parallel", "timeout", "retries", "seed", "journal")}
-    return Job(str(file.path), file.problem, file.program, **run)
+    return Job(str(file.path), file.problem, file.program, **{name: getattr(file, name) for name in RUN_KEYS})
 
 
 def _from_python(path: Path, name: str) -> Job:

@@ -11,6 +11,7 @@ import typer
 from aloq.problem.errors import JournalInUseError, ProblemError
 
 if TYPE_CHECKING:
+    from aloq.integrations.study_file import StudyFile
     from aloq.study.study import Study
 
 PATIENCE = 60.0  # seconds; another command like these lets go sooner
@@ -40,7 +41,7 @@ def _open(what: Path) -> Study:
     from aloq.integrations.study_file import read
 
     file = read(what)
-    return Study(file.problem, registry.named(file.method), journal_of(what), file.seed)
+    return Study(file.problem, registry.named(file.method), _named(file), file.seed)
 
 
 def journal_of(what: Path) -> Path:
@@ -49,9 +50,13 @@ def journal_of(what: Path) -> Path:
         return what
     from aloq.integrations.study_file import read
 
-    journal = read(what).journal
-    if journal is None:
+    return _named(read(what))
+
+
+def _named(file: StudyFile) -> Path:
+    """The journal that a study file names."""
+    if file.journal is None:
         raise ProblemError(
-            f'{what} must name a journal, since trials are kept there. Add journal = "{what.stem}.jsonl" above the first [table].'
+            f'{file.path} must name a journal, since trials are kept there. Add journal = "{file.path.stem}.jsonl" above the first [table].'
         )
-    return journal
+    return file.journal

@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from aloq.problem.distributions import Discrete
 from aloq.problem.environment import plain_environment, sources
 from aloq.problem.errors import AloqError, ProblemError, nearest
 from aloq.problem.objective import Expectation, Objective
-from aloq.problem.problem import DIRECTIONS, Problem
+from aloq.problem.problem import Problem, check_direction
 from aloq.problem.spaces import plain_policy, space_of
 from aloq.problem.variables import Choice, Integer, Real
 from aloq.study.arguments import check_seed, check_timeout
@@ -29,9 +29,7 @@ from aloq.study.checks import whole
 
 PROGRAM_KEYS = ("command", "input", "field", "shell")
 PROBLEM_KEYS = ("direction", "objective", "failure_value")
-RUN_KEYS = ("method", "evaluations", "parallel", "timeout", "retries", "seed", "journal")
 TABLES = ("policy", "environment")
-KEYS = (*PROGRAM_KEYS, *PROBLEM_KEYS, *RUN_KEYS, *TABLES)
 
 _POLICY_FORMS = '[0.0, 10.0], {low = 1e-4, high = 1.0, log = true}, {integer = [1, 8]} or {choices = ["trot", "walk"]}'
 _ENVIRONMENT_FORMS = (
@@ -39,13 +37,10 @@ _ENVIRONMENT_FORMS = (
 )
 
 
-@dataclass(frozen=True)
-class StudyFile:
-    """What a study file says."""
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How to run a study."""
 
-    path: Path
-    problem: Problem
-    program: Program | None  # None: simulated by hand, with `ask` and `tell`
     method: str = "aloq"
     evaluations: int = 100
     parallel: int = 1
@@ -53,6 +48,19 @@ class StudyFile:
     retries: int = 0
     seed: int = 0
     journal: Path | None = None
+
+
+RUN_KEYS = tuple(field.name for field in fields(Settings))
+KEYS = (*PROGRAM_KEYS, *PROBLEM_KEYS, *RUN_KEYS, *TABLES)
+
+
+@dataclass(frozen=True)
+class StudyFile(Settings):
+    """What a study file says."""
+
+    path: Path
+    problem: Problem
+    program: Program | None  # None: simulated by hand, with `ask` and `tell`
 
 
 @dataclass(frozen=True)
@@ -116,9 +124,9 @@ def _problem(source: _Source, data: Mapping[str, Any]) -> Problem:
         if name in policy:
             raise source.error(f"names must differ, but {name!r} comes in [policy] too. Rename one of them.", "environment", name)
     given = {key: data[key] for key in PROBLEM_KEYS if key in data}
-    if given.get("direction", DIRECTIONS[0]) not in DIRECTIONS:
-        near = nearest(given["direction"], DIRECTIONS)
-        raise source.error(f'`direction` must be "maximize" or "minimize", but is {given["direction"]!r}.{near}', "direction")
+    if "direction" in given:
+        with source.at("direction"):
+            check_direction(given["direction"])
     if "objective" in given:
         with source.at("objective"):
             given["objective"] = _objective(given["objective"])
@@ -262,8 +270,7 @@ def _settings(source: _Source, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _method(name: Any) -> str:
-    if name not in registry.names():
-        raise ProblemError(f"There is no method {name!r}.{nearest(name, registry.names())} The methods are: {', '.join(registry.names())}.")
+    registry.named(str(name))  # refuses a name that it does not know
     return str(name)
 
 

@@ -47,7 +47,7 @@ class Problem(EqualAsJSON):
         object.__setattr__(self, "policy", _read_only(plain_policy(self.policy)))
         object.__setattr__(self, "environment", _read_only(plain_environment(self.environment)))
         _check_distinct(self._space.names, self.environment_names)
-        _check_direction(self.direction)
+        check_direction(self.direction)
         _check_objective(self.objective)
         object.__setattr__(self, "failure_value", _plain_failure_value(self.failure_value))
 
@@ -112,7 +112,7 @@ def _check_distinct(policy: tuple[str, ...], environment: tuple[str, ...]) -> No
             raise ProblemError(f"names must differ, but {name!r} comes {where}. Rename one of them.")
 
 
-def _check_direction(direction: Any) -> None:
+def check_direction(direction: Any) -> None:
     if direction not in DIRECTIONS:
         raise ProblemError(f"`direction` must be 'maximize' or 'minimize', but got {direction!r}.{nearest(direction, DIRECTIONS)}")
 

@@ -135,7 +135,7 @@ def test_tasks_are_listed_without_the_extra_of_the_hexapod(monkeypatch: pytest.M
     assert "aloq[hexapod]" in result.stdout
     result = call("run", "hexapod")
     assert result.exit_code == 2
-    assert 'pip install "aloq[hexapod]"' in result.stderr
+    assert "pip install 'aloq[hexapod]'" in result.stderr
 
 
 def test_hexapod_archive_goes_on_with_its_file(tmp_path: Path) -> None:

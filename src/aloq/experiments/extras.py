@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from aloq.problem.errors import install
+
 # Method or task → (extra, packages that come with it).
 _NEEDS = {
     "trpo": ("rl", ("gymnasium", "sb3_contrib")),
@@ -15,4 +17,4 @@ _NEEDS = {
 def missing(name: str) -> str:
     """What to install for a method or a task, as a command; empty if nothing is missing."""
     extra, packages = _NEEDS.get(name, ("", ()))
-    return "" if all(find_spec(package) for package in packages) else f"pip install 'aloq[{extra}]'"
+    return "" if all(find_spec(package) for package in packages) else install(extra)

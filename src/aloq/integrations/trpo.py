@@ -48,7 +48,7 @@ def _model(task: Task, seed: int) -> Any:
     try:
         from sb3_contrib import TRPO
     except ImportError:
-        raise MissingExtraError("This needs sb3-contrib, which is not installed. To get it: pip install 'aloq[rl]'") from None
+        raise MissingExtraError.of("This", "sb3-contrib", "rl") from None
     from aloq.integrations.gymnasium import TaskEnv
 
     shape: dict[str, Any] = {"net_arch": [], "log_std_init": math.log(2 * WIDTH)}

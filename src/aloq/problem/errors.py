@@ -29,6 +29,16 @@ class JournalInUseError(JournalError):
 class MissingExtraError(AloqError, ImportError):
     """A part of aloq needs a package that is not installed."""
 
+    @classmethod
+    def of(cls, what: str, package: str, extra: str) -> MissingExtraError:
+        """What needs the package, and the extra that it comes with."""
+        return cls(f"{what} needs {package}, which is not installed. To get it: {install(extra)}")
+
+
+def install(extra: str) -> str:
+    """What to type to get the packages of an extra."""
+    return f"pip install 'aloq[{extra}]'"
+
 
 class SimulationError(AloqError, RuntimeError):
     """A simulation gave no return. The message is the whole reason: a trial that fails with it keeps no traceback."""

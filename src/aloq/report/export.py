@@ -33,7 +33,7 @@ def check_exportable(path: Path) -> None:
         try:
             import pyarrow  # noqa: F401
         except ImportError:
-            raise MissingExtraError("Parquet needs pyarrow, which is not installed. To get it: pip install 'aloq[parquet]'") from None
+            raise MissingExtraError.of("Parquet", "pyarrow", "parquet") from None
 
 
 def _uniform(trials: pd.DataFrame) -> pd.DataFrame:

@@ -158,5 +158,5 @@ def test_a_simulation_that_blows_up_is_a_failed_trial(monkeypatch: pytest.Monkey
 def test_without_the_extra_the_error_says_what_to_type(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dartpy", None)
     assert name in tasks.names()
-    with pytest.raises(MissingExtraError, match=r'pip install "aloq\[hexapod\]"$'):
+    with pytest.raises(MissingExtraError, match=r"pip install 'aloq\[hexapod\]'$"):
         tasks.load(name)

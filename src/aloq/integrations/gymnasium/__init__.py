@@ -5,7 +5,7 @@ from aloq.problem.errors import MissingExtraError
 try:
     import gymnasium  # noqa: F401
 except ImportError:
-    raise MissingExtraError("This needs Gymnasium, which is not installed. To get it: pip install 'aloq[gym]'") from None
+    raise MissingExtraError.of("This", "Gymnasium", "gym") from None
 
 from aloq.integrations.gymnasium.settings import Attribute, Constructor, Option
 from aloq.integrations.gymnasium.simulator import Simulator, simulator

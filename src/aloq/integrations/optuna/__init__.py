@@ -5,7 +5,7 @@ from aloq.problem.errors import MissingExtraError
 try:
     import optuna  # noqa: F401
 except ImportError:
-    raise MissingExtraError("This needs Optuna, which is not installed. To get it: pip install 'aloq[optuna]'") from None
+    raise MissingExtraError.of("This", "Optuna", "optuna") from None
 
 from aloq.integrations.optuna.records import environment
 from aloq.integrations.optuna.sampler import ALOQSampler, aloq_best

@@ -7,15 +7,13 @@ from typing import Any
 
 from aloq.problem.errors import MissingExtraError
 
-INSTALL = 'pip install "aloq[hexapod]"'
-
 
 def load(package: str) -> Any:
     """A package of the extra, or what to type to get it."""
     try:
         return import_module(package)
     except ModuleNotFoundError:
-        raise MissingExtraError(f"The hexapod needs the package {package!r}, which is not installed. To get it: {INSTALL}") from None
+        raise MissingExtraError.of("The hexapod", package, "hexapod") from None
 
 
 def dart() -> Any:

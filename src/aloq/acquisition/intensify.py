@@ -24,7 +24,7 @@ class Intensify:
     simulated every time, as in the paper.
     """
 
-    share: float = 0.1
+    share: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.share < np.inf:

@@ -17,7 +17,7 @@ from aloq.acquisition.environment import EnvironmentRule, VarianceReduction
 from aloq.acquisition.failure import Failures, Feasible, learn, success
 from aloq.acquisition.intensify import Intensify
 from aloq.acquisition.maximise import Direct, Maximiser, MultiStart, exhaustive, scattered
-from aloq.acquisition.policy import UCB, PolicyRule
+from aloq.acquisition.policy import EI, UCB, PolicyRule
 from aloq.gp.fit import Chains, Scale, update
 from aloq.gp.hyper import Model, Structure
 from aloq.gp.numerics import computing, pad, padded_size
@@ -42,12 +42,12 @@ CANDIDATES = 64  # policies scored for each pair of a batch after the first
 class ALOQ:
     """Bayesian optimisation for the policy, Bayesian quadrature for the environment.
 
-    `initial` simulations come from a space-filling design (default: eight for each column, 32 at most); `samples` is the number of
+    `initial` simulations come from a space-filling design (default: eight for each column, 16 at most); `samples` is the number of
     hyperparameter samples carried along.
     """
 
     model: Model = field(default_factory=Model)
-    policy_rule: PolicyRule = field(default_factory=UCB)
+    policy_rule: PolicyRule = field(default_factory=EI)
     environment_rule: EnvironmentRule = field(default_factory=VarianceReduction)
     maximiser: Maximiser = field(default_factory=MultiStart)
     intensify: Intensify | None = field(default_factory=Intensify)
@@ -67,7 +67,7 @@ class ALOQ:
 
         kappa and the hyperprior `shape` of the warps are its settings for the arm; for its test functions it used kappa 3 and (2, 0.5).
         """
-        return cls(model=Model(shape=shape), policy_rule=UCB(kappa), maximiser=Direct(), intensify=Intensify(share=0.0))
+        return cls(model=Model(shape=shape), policy_rule=UCB(kappa), maximiser=Direct())
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
         """One simulator call of the algorithm box: a policy, then the environment to simulate it in."""
@@ -158,7 +158,7 @@ class ALOQ:
         return Recommendation(simulated[i], float(belief.mean[i]), float(belief.std[i]))
 
     def _initial(self, encoding: Encoding) -> int:
-        return self.initial if self.initial is not None else min(8 * (encoding.policy_dim + encoding.environment_dim), 32)
+        return self.initial if self.initial is not None else min(8 * (encoding.policy_dim + encoding.environment_dim), 16)
 
     def _structure(self, encoding: Encoding) -> Structure:
         return Structure(self.model, encoding.policy_dim, tuple(encoding.warped))

@@ -84,6 +84,8 @@ def test_the_archive_that_is_shipped() -> None:
     assert len(np.unique(np.minimum(4, known.duty * 5).astype(int), axis=0)) == len(known)
     assert known.genes.max() <= 20
     assert np.isfinite(known.distance).all()
+    assert len(known) >= 3000
+    assert np.sum(known.distance >= 1.0) >= 1000
 
 
 def test_the_shipped_gaits_walk_as_recorded() -> None:

@@ -68,7 +68,7 @@ def on_files(files: Any, config: Any) -> Any:
 
     for path in sorted({found for file in files.documentation_pages() for found in _mentioned(file)}):
         language = {".py": "python", ".md": "markdown", ".toml": "toml"}.get(Path(path).suffix, "text")
-        content = f"---\nsearch:\n  exclude: true\n---\n\n# `{path}`\n\n``````{language} linenums=\"1\"\n{_text(path)}\n``````\n"
+        content = f'---\nsearch:\n  exclude: true\n---\n\n# `{path}`\n\n``````{language} linenums="1"\n{_text(path)}\n``````\n'
         files.append(File.generated(config, f"source/{path}.md", content=content, inclusion=InclusionLevel.NOT_IN_NAV))
     return files
 
@@ -98,7 +98,9 @@ def _section(nav: list[dict[str, Any]], title: str) -> list[Any]:
 def _mentioned(file: Any) -> set[str]:
     text = file.content_string
     links = {outside(file.src_uri, link["path"]) for link in _LINK.finditer(text)}
-    shown = {line.split()[0] for block in re.findall(r"^```source\n(.*?)^```", text, re.DOTALL | re.MULTILINE) for line in block.splitlines()}
+    shown = {
+        line.split()[0] for block in re.findall(r"^```source\n(.*?)^```", text, re.DOTALL | re.MULTILINE) for line in block.splitlines()
+    }
     return {path for path in links | shown if path}
 
 

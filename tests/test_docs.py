@@ -269,7 +269,7 @@ def test_a_formula_has_code_and_a_test(page: str) -> None:
 
 
 def test_code_that_is_not_there_is_named() -> None:
-    with pytest.raises(LookupError, match="kernel.py has no correlated"):
+    with pytest.raises(LookupError, match=r"kernel\.py has no correlated"):
         _hooks().excerpt("src/aloq/gp/kernel.py", "correlated")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import aloq
@@ -148,12 +149,23 @@ def test_inference_drives_at_a_speed_that_the_likely_frictions_allow() -> None:
 
 
 def test_programs_find_the_speed_that_the_rare_load_allows() -> None:
-    """As in the tutorial: 6.57 is best, at a speed of 1.88."""
+    """The numbers of the page are those of a fine grid, and its commands find them."""
+
+    def truth(speed: float) -> float:
+        return sum(p * (10 / speed + 2 * max(speed * load - 9, 0.0) ** 2) for load, p in ((0.0, 0.90), (2.0, 0.09), (9.0, 0.01)))
+
+    best = min(np.linspace(0.5, 3.0, 2501), key=truth)
+    numbers = [f"{best:.2f}", f"{truth(best):.2f}", f"{truth(3.0):.2f}", f"{10 / 3:.2f}"]
+    text = (ROOT / "docs" / "howto" / "programs.md").read_text(encoding="utf-8")
+    assert all(number in text for number in numbers), numbers
     run("docs/howto/programs.md")
-    with aloq.Study.resume("robot.jsonl") as study:
-        assert study.best().policy["speed"] == pytest.approx(1.88, abs=0.2)
-    assert len(Path("trials.csv").read_text(encoding="utf-8").splitlines()) == 41
-    assert aloq.Study.read("lab.jsonl").counts == (1, 1, 0)
+    assert truth(aloq.Study.read("robot.jsonl").best().policy["speed"]) == pytest.approx(truth(best), abs=0.5)
+    table = pd.read_csv("trials.csv")
+    assert list(table.columns) == ["id", "state", "value", "policy.speed", "environment.payload", "reason", "seconds"]
+    assert (table["state"] == "told").sum() == len(table) == 40
+    lab = aloq.Study.read("lab.jsonl")
+    assert lab.counts == (1, 1, 0)
+    assert lab.best().mean == pytest.approx(7.25)
 
 
 def test_the_table_of_tasks_is_true() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import sys
 import threading
 import tomllib
@@ -21,57 +20,16 @@ from aloq.cli.main import app
 from aloq.integrations import study_file
 from aloq.study.study import Study
 
-PAGE = (Path(__file__).parents[2] / "docs" / "programs.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "programs.md").read_text(encoding="utf-8")
 
 
 def call(*words: str) -> Result:
     return CliRunner().invoke(app, list(words))
 
 
-def block(language: str, number: int = 0) -> str:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)[number]
-
-
 @pytest.fixture(autouse=True)
 def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def robot() -> None:
-    """The study of the how-to."""
-    Path("simulate.sh").write_text(block("sh"))
-    Path("simulate.sh").chmod(0o755)
-    Path("study.toml").write_text(block("toml"))
-
-
-def truth(speed: float) -> float:
-    return sum(p * (10 / speed + 2 * max(speed * load - 9, 0.0) ** 2) for load, p in ((0.0, 0.90), (2.0, 0.09), (9.0, 0.01)))
-
-
-@pytest.mark.usefixtures("robot")
-def test_the_how_to_slows_down_for_the_rare_load() -> None:
-    """The numbers of the page are those of a fine grid, and its commands find them."""
-    grid = [0.5 + 0.001 * i for i in range(2501)]
-    best = min(grid, key=truth)
-    numbers = [f"{best:.2f}", f"{truth(best):.2f}", f"{truth(3.0):.2f}", f"{10 / 3:.2f}"]
-    assert all(number in PAGE for number in numbers), numbers
-    for line in block("sh", 1).splitlines():
-        result = call(*line.partition("#")[0].split()[1:])
-        assert result.exit_code == 0, result.output
-        if "best" in line:
-            found = json.loads(result.stdout)
-    assert truth(found["policy"]["speed"]) == pytest.approx(truth(best), abs=0.5)
-    assert found["interval"][0] < found["mean"] < found["interval"][1]
-    table = pd.read_csv("trials.csv")
-    assert list(table.columns) == ["id", "state", "value", "policy.speed", "environment.payload", "reason", "seconds"]
-    assert len(table) == 40
-    assert (table["state"] == "told").all()
-
-
-def test_the_variables_on_the_page_are_read() -> None:
-    Path("study.toml").write_text(block("toml", 1))
-    assert study_file.read(Path("study.toml")).problem.policy_names == ("kp", "kd", "gait", "mode")
 
 
 def test_the_settings_on_the_page_are_those_there_are() -> None:
@@ -304,13 +262,3 @@ def test_a_python_file_that_does_not_fit(name: str, message: str, monkeypatch: p
     result = call("run", name)
     assert result.exit_code == 2
     assert message in result.stderr
-
-
-@pytest.mark.usefixtures("robot", "cheap_method")
-def test_the_commands_by_hand_of_the_page_work() -> None:
-    for line in block("sh", 2).splitlines():
-        if "fail" in line:
-            call("ask", "study.toml")
-        result = call(*shlex.split(line, comments=True)[1:])
-        assert result.exit_code == 0, result.output
-    assert "expected return 7.25" in result.stdout

@@ -49,7 +49,7 @@ OWN = {
     "docs/reference/tasks.md",
     "docs/tutorial.md",
 }
-SHOWN = {"math", "source", "text"}  # blocks that are no code to run; `source` is checked below
+SHOWN = {"csv", "math", "source", "text"}  # blocks that are no code to run; `source` is checked below
 RUN = {"python", "sh", "toml", "json"}
 
 

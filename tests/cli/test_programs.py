@@ -43,7 +43,8 @@ def test_init_writes_a_file_that_works_as_it_is() -> None:
     result = call("check", "study.toml")
     assert result.exit_code == 0, result.output
     assert "repeats itself" in result.stdout
-    assert "The environment takes effect" in result.stdout
+    assert "The environment variable 'ice' takes effect" in result.stdout
+    assert "The environment variable 'slope' takes effect" in result.stdout
     assert "The policy takes effect" in result.stdout
     result = call("run", "study.toml", "--evaluations", "3")
     assert result.exit_code == 0, result.output
@@ -85,8 +86,8 @@ def study_of(body: str, **settings: object) -> None:
 @pytest.mark.parametrize(
     ("body", "seen", "code"),
     [
-        ('echo "$1"', ["repeats itself", "WARNING: another environment gave the same return", "The policy takes effect"], 0),
-        ('echo "$2"', ["The environment takes effect", "WARNING: another policy"], 0),
+        ('echo "$1"', ["repeats itself", "WARNING: moving the environment variable 'ice' changed nothing", "The policy takes effect"], 0),
+        ('echo "$2"', ["The environment variable 'ice' takes effect", "WARNING: moving the policy changed nothing"], 0),
         ("cat /proc/sys/kernel/random/uuid | tr -dc 1-9 | head -c 8", ["is noisy"], 0),
         ("echo no licence >&2; exit 4", ["failed after", "exit code 4", "no licence"], 1),
         ("sleep 600", ["longer than the timeout of 0.3 s"], 1),
@@ -102,9 +103,26 @@ def test_check_says_what_it_saw(body: str, seen: list[str], code: int) -> None:
 
 
 def test_noise_is_told_from_an_effect() -> None:
-    assert "noisy" in findings(1.0, 1.5, 1.2, 9.0)[0]
-    assert "environment takes effect cannot be told" in findings(1.0, 1.5, 1.2, 9.0)[1]
-    assert "The policy takes effect" in findings(1.0, 1.5, 1.2, 9.0)[2]
+    found = findings(1.0, 1.5, {"environment variable 'ice'": 1.2, "policy": 9.0})
+    assert "noisy" in found[0]
+    assert "environment variable 'ice' takes effect cannot be told" in found[1]
+    assert "The policy takes effect" in found[2]
+
+
+def test_check_names_the_variable_that_does_nothing() -> None:
+    """Three variables, of which two come together: only the one that the simulator forgets is in doubt."""
+    Path("pairs.csv").write_text("slope,grip\n0.1,0.9\n0.2,0.4\n")
+    Path("study.toml").write_text(
+        'command = ["sh", "-c", "echo 3 | awk -v x=$0 -v s=$2 \'{print x + s}\'", "{x}", "{ice}", "{slope}", "{grip}", "{rain}", "{sun}"]\n'
+        '[policy]\nx = [0.0, 1.0]\n[environment]\nice = {values = [0, 1], p = [0.9, 0.1]}\nroad = {csv = "pairs.csv"}\n'
+        "rain = {values = [0, 1], p = [0.9, 0.1]}\nsun = {values = [1]}\n"
+    )
+    result = call("check", "study.toml")
+    assert result.exit_code == 0, result.output
+    doubtful = [line.split("the ")[1].split(" changed")[0] for line in result.stdout.splitlines() if line.startswith("WARNING")]
+    assert doubtful == ["environment variable 'ice'", "environment variable 'rain'"]
+    assert "The environment variable 'slope' with 'grip' takes effect: moving it changed the return by 0.1" in result.stdout
+    assert "'sun'" not in result.stdout
 
 
 @pytest.mark.usefixtures("cheap_method")

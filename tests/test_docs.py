@@ -203,6 +203,16 @@ def test_the_table_of_targets_has_them_all() -> None:
     assert all(f"`{name}`" in text for name in TARGETS)
 
 
+def test_numbers_about_peers_are_those_that_were_measured() -> None:
+    """Rows of the comparison: observations, ours with 100 and with 10,000 nodes, BoTorch's."""
+    text = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
+    measured = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| ([\d.]+) s \| ([\d.]+) s \| ([\d.]+) s \|$", text, re.MULTILINE)
+    assert len(rows) == 3
+    for count, few, many, peer in rows:
+        assert re.search(rf"^\| {count} \| {few} \| {many} \| [\d.]+ \| {peer} \|", measured, re.MULTILINE), count
+
+
 def test_a_target_is_reproduced() -> None:
     pytest.importorskip("matplotlib")
     run("docs/howto/reproducing.md")

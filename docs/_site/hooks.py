@@ -67,8 +67,7 @@ def on_files(files: Any, config: Any) -> Any:
     from mkdocs.structure.files import File, InclusionLevel
 
     for path in sorted({found for file in files.documentation_pages() for found in _mentioned(file)}):
-        language = {".py": "python", ".md": "markdown", ".toml": "toml"}.get(Path(path).suffix, "text")
-        content = f'---\nsearch:\n  exclude: true\n---\n\n# `{path}`\n\n``````{language} linenums="1"\n{_text(path)}\n``````\n'
+        content = f"---\nsearch:\n  exclude: true\n---\n\n{_page(path)}\n"
         files.append(File.generated(config, f"source/{path}.md", content=content, inclusion=InclusionLevel.NOT_IN_NAV))
     return files
 
@@ -93,6 +92,14 @@ def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
 
 def _section(nav: list[dict[str, Any]], title: str) -> list[Any]:
     return next(entry[title] for entry in nav if title in entry)
+
+
+def _page(path: str) -> str:
+    """A file of the repository as Markdown: itself, or a title and its lines."""
+    if path.endswith(".md"):
+        return _text(path)
+    language = {".py": "python", ".toml": "toml"}.get(Path(path).suffix, "text")
+    return f'# `{path}`\n\n``````{language} linenums="1"\n{_text(path)}\n``````'
 
 
 def _mentioned(file: Any) -> set[str]:

@@ -14,7 +14,7 @@ from aloq.gp import fit
 from aloq.gp.fit import Chains, Scale, update
 from aloq.gp.hyper import Model, Structure
 from aloq.gp.likelihood import Data
-from aloq.gp.mode import find_mode
+from aloq.gp.mode import Mode, find_mode
 from aloq.gp.numerics import pad, padded_size
 
 STRUCTURE = Structure(Model(), 1, (True, True))
@@ -63,6 +63,33 @@ def _height_of_mode(x: Array, y: Array, seed: int) -> float:
     data = Data(*(jnp.asarray(pad(part, 64)) for part in (x, y, np.ones(len(y)))))
     zeta = np.asarray(find_mode(STRUCTURE, jnp.asarray(start), data).location)
     return float(heights(zeta[None], x, y)[0])
+
+
+def test_many_observations_at_once_are_met_by_way_of_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All climbs but one are among the few, and the chains end as high as by the long way: the median of 16 heights is known to 1."""
+    x, y = observations(60)
+    direct = update(STRUCTURE, x, y, None, COUNT, [0])
+    climbs = Climbs()
+    monkeypatch.setattr(fit, "FEW", 30)
+    monkeypatch.setattr(fit, "find_mode", climbs)
+    short = update(STRUCTURE, x, y, None, COUNT, [0])
+    assert climbs.sizes == [30] * (2 + fit.DRAWN_STARTS) + [60]
+    assert short.told == 60
+    assert np.median(heights(short.zeta, x, y)) == pytest.approx(np.median(heights(direct.zeta, x, y)), abs=3)
+
+
+class Climbs:
+    """`find_mode`, and among how many observations it was called."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def __call__(self, structure: Structure, start: Array, data: Data) -> Mode:
+        self.sizes.append(int(np.sum(data.mask)))
+        return find_mode(structure, start, data)
+
+    def each(self, calls: list[tuple[Structure, Array, Data]]) -> list[Mode]:
+        return [self(*call) for call in calls]
 
 
 def test_update_is_a_function_of_its_arguments(fresh: Chains) -> None:

@@ -10,10 +10,10 @@ from scipy import stats
 from aloq.integrations.program import Program
 from aloq.integrations.study_file import StudyFile, read
 from aloq.integrations.toml_lines import line_of
-from aloq.problem.distributions import Discrete
+from aloq.problem.distributions import Discrete, Samples
 from aloq.problem.errors import ProblemError
 from aloq.problem.problem import Problem
-from aloq.problem.variables import Choice, Integer, Real
+from aloq.problem.variables import Archive, Choice, Integer, Real
 
 GOOD = """\
 # a comment with [policy] in it
@@ -164,6 +164,71 @@ def test_a_mistake_names_file_line_and_fix(old: str, new: str, line: int, messag
 def test_what_is_missing_is_told(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ProblemError, match=message):
         study_file(tmp_path, text)
+
+
+BY_FILE = """\
+direction = "minimize"
+[policy]
+gaits = {csv = "gaits.csv"}
+[environment]
+load = {values = [0, 9], p = [0.9, 0.1]}
+road = {csv = "data/roads.csv", weights = "w"}
+"""
+GAITS = "a,b\n0,1\n2,3.5\n"
+ROADS = "slope,w,grip\n0.1,3,0.9\n\n0.2,1,0.4\n"
+
+
+def by_file(folder: Path, text: str = BY_FILE, gaits: str = GAITS, roads: str = ROADS) -> StudyFile:
+    (folder / "data").mkdir()
+    (folder / "gaits.csv").write_text(gaits)
+    (folder / "data" / "roads.csv").write_text(roads)
+    return study_file(folder, text)
+
+
+def test_policies_and_samples_come_from_files(tmp_path: Path) -> None:
+    """Columns are variables, those of one file come together, and paths start from the study file's folder."""
+    problem = by_file(tmp_path).problem
+    expected = Problem(
+        Archive([[0.0, 1.0], [2.0, 3.5]], ["a", "b"]),
+        {"load": Discrete([0, 9], [0.9, 0.1]), "road": Samples([[0.1, 0.9], [0.2, 0.4]], [3.0, 1.0], ["slope", "grip"])},
+        "minimize",
+    )
+    assert problem == expected
+    assert problem.environment_names == ("load", "slope", "grip")
+
+
+def test_a_file_of_one_column_is_one_variable(tmp_path: Path) -> None:
+    text = '[policy]\nkp = [0, 1]\n[environment]\ngrip = {csv = "gaits.csv"}\n'
+    problem = by_file(tmp_path, text, gaits="mu\r\n0.5\r\n0.7\r\n").problem
+    assert problem.environment_names == ("grip",)
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "message"),
+    [
+        ({"gaits": "a,b\n0,1\n2,x\n"}, 3, "gaits.csv, line 3, column 'b': there must be a number, but there is 'x'"),
+        ({"gaits": "a,b\n\n0,1\n2\n"}, 3, "gaits.csv, line 4: there must be 2 numbers, one a column (a, b), but there are 1"),
+        ({"gaits": "0,1\n2,3\n"}, 3, "gaits.csv, line 1: the first line must name the columns, but holds numbers"),
+        ({"gaits": "a,\n2,3\n"}, 3, "gaits.csv, line 1: the first line must name every column"),
+        ({"gaits": "a,a\n2,3\n"}, 3, "'a' comes twice"),
+        ({"gaits": "a,b\n"}, 3, "must have a row of numbers"),
+        ({"gaits": "a,b\n1,2\n1,2\n"}, 3, "two different points"),
+        ({"gaits": "a,load\n1,2\n1,3\n"}, 5, "'load' comes in [policy] too"),
+        ({"text": BY_FILE.replace("gaits.csv", "gates.csv")}, 3, "there is no file"),
+        ({"text": BY_FILE.replace('"gaits.csv"', "3")}, 3, "`csv` must be the name of a file"),
+        ({"text": BY_FILE.replace("[environment]", "kp = [0, 1]\n[environment]")}, 3, "must be alone in [policy], but there are gaits, kp"),
+        ({"text": BY_FILE.replace('weights = "w"', 'weights = "gripp"')}, 6, "has no column 'gripp'. Did you mean 'grip'?"),
+        ({"text": BY_FILE.replace("weights", "weight")}, 6, "no key 'weight'. Did you mean 'weights'?"),
+        ({"roads": "w\n1\n"}, 6, "must have a column of values beside the weights 'w'"),
+        ({"roads": "slope,w\n1,-1\n"}, 6, "weights must be positive"),
+    ],
+)
+def test_a_mistake_in_a_table_names_its_line(change: dict[str, str], line: int, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ProblemError) as caught:
+        by_file(tmp_path, **change)
+    told = str(caught.value)
+    assert told.startswith(f"{tmp_path}/study.toml, line {line}: "), told
+    assert message in told
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

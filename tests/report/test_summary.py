@@ -16,6 +16,7 @@ from scipy import special, stats
 
 from aloq.gp.fit import Chains
 from aloq.gp.hyper import JITTER, Structure
+from aloq.methods import aloq as aloq_module
 from aloq.methods.aloq import ALOQ
 from aloq.methods.naive import Naive
 from aloq.methods.reinforce import Reinforce
@@ -208,6 +209,35 @@ def test_the_past_is_thinned_to_steps_that_stay() -> None:
     assert set(past) == {8, 16, 24, 32, 40, 48, 56, 64, 72, 80}
     assert study.past(most=10, known={8: past[80]})[8] is past[80]
     assert all(best.std == 1 / count for count, best in past.items())
+
+
+def test_a_model_is_fitted_once_for_all_that_is_asked_about_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A study whose trials all come from the design has no hyperparameters in its journal: whoever wants them must find them."""
+    fits: list[int] = []
+
+    def counted(structure: Structure, x: Array, *rest: Any) -> Chains:
+        fits.append(len(x))
+        return drawn(structure, x, *rest)
+
+    drawn = aloq_module.update
+    monkeypatch.setattr(aloq_module, "update", counted)
+    study = _told(small_problem(), ALOQ(samples=4, initial=30), 24)
+    summarise(study)
+    assert fits == [24]
+    study.predict([study.best().policy])
+    assert fits == [24]
+    study.tell(study.ask(), 1.0)
+    study.best()
+    assert fits == [24, 25]
+
+
+@pytest.mark.parametrize("method", [ALOQ(samples=4, initial=6), WSN(), Naive()])
+def test_what_was_learnt_changes_no_answer(method: Any) -> None:
+    study = _told(small_problem(), method, 8)
+    ledger = study._ledger
+    asked = method.recommend(ledger.encoding, ledger.history(), ledger.state(), 0)
+    best = study.best()
+    assert (best.mean, best.std) == (-asked.mean, asked.std)  # to the bit; costs are negated
 
 
 def test_failures_are_grouped_by_reason() -> None:

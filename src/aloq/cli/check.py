@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def check(
     what: Annotated[str, typer.Argument(metavar="STUDY.toml|FILE.py:problem", help="What `aloq run` would run.")],
 ) -> None:
-    """Simulate four times, and say what came back: does it work, repeat itself, and heed policy and environment?
+    """Simulate a few times, and say what came back: does it work, repeat itself, and heed the policy and each environment variable?
 
     Exit code 1 if a simulation failed. Nothing is written to the journal.
     """
@@ -25,39 +26,39 @@ def check(
         from aloq.cli.jobs import load
 
         job = load(what)
-        values = _simulate(job)
-        for line in findings(*values):
+        trials = _trials(job)
+        first, again, *others = _simulate(job, list(trials.values()))
+        for line in findings(first, again, dict(zip(list(trials)[2:], others, strict=True))):
             typer.echo(line)
 
 
-def findings(first: float, again: float, elsewhere: float, otherwise: float) -> list[str]:
-    """What four returns tell: a pair, the same pair, another environment, another policy."""
+def findings(first: float, again: float, moved: Mapping[str, float]) -> list[str]:
+    """What returns tell: of a pair, of the same pair, and of the pair with something moved, by what that is."""
     noise = abs(again - first)
     same = "The simulator repeats itself: the same pair gave the same return."
     noisy = f"The simulator is noisy: the same pair gave returns that differ by {noise:.3g}. That is allowed."
-    return [same if noise == 0 else noisy, _effect("environment", first, again, elsewhere), _effect("policy", first, again, otherwise)]
+    return [same if noise == 0 else noisy, *(_effect(what, abs(value - first), noise) for what, value in moved.items())]
 
 
-def _effect(what: str, first: float, again: float, moved: float) -> str:
-    change, noise = abs(moved - first), abs(again - first)
+def _effect(what: str, change: float, noise: float) -> str:
     if change > 3 * noise:
-        return f"The {what} takes effect: another one changed the return by {change:.3g}."
+        return f"The {what} takes effect: moving it changed the return by {change:.3g}."
     if noise:
-        return f"Whether the {what} takes effect cannot be told: another one changed the return by {change:.3g}, no more than noise may."
+        return f"Whether the {what} takes effect cannot be told: moving it changed the return by {change:.3g}, no more than noise may."
     return (
-        f"WARNING: another {what} gave the same return. Either its values do not reach the simulator, or they do not matter in this case. "
+        f"WARNING: moving the {what} changed nothing. Either its values do not reach the simulator, or they do not matter in this case. "
         "Look at what the simulator does with them."
     )
 
 
-def _simulate(job: Job) -> list[float]:
+def _simulate(job: Job, trials: list[Trial]) -> list[float]:
     from contextlib import closing
 
     from aloq.study.crew import Crew
 
     found = []
     with closing(Crew(None, 1, job.timeout)) as crew:
-        for trial in _trials(job):
+        for trial in trials:
             typer.echo(_described(job, trial))
             outcome = crew.submit(job.simulate, trial).result()
             if outcome.value is None:
@@ -68,8 +69,11 @@ def _simulate(job: Job) -> list[float]:
     return found
 
 
-def _trials(job: Job) -> list[Trial]:
-    """A pair, the same again, then with every environment variable moved, then with every policy variable moved."""
+def _trials(job: Job) -> dict[str, Trial]:
+    """A pair, the same again, then with one independent part of the environment moved at a time, then with every policy variable moved.
+
+    Variables of a joint sample come together, and so are moved together: apart, they would be an environment that never happens.
+    """
     import numpy as np
 
     from aloq.study.trial import Trial
@@ -79,9 +83,14 @@ def _trials(job: Job) -> list[Trial]:
     if other == policy:
         other = encoding.decode_policy(np.zeros(encoding.policy_dim))
     count = len(encoding.factors)
-    ordinary, odd = (encoding.decode_environment(t) for t in encoding.spread_environments([[0.0] * count, [1.0] * count]))
-    pairs = [(policy, ordinary), (policy, ordinary), (policy, odd), (other, ordinary)]
-    return [Trial(number, *pair) for number, pair in enumerate(pairs)]
+    ordinary, *odd = (encoding.decode_environment(t) for t in encoding.spread_environments(np.eye(count + 1, count, k=-1)))
+    parts = [" with ".join(f"{name!r}" for name in factor.names) for factor in encoding.factors]
+    pairs = {"first": (policy, ordinary), "again": (policy, ordinary)}
+    pairs |= {
+        f"environment variable {part}": (policy, moved) for part, moved in zip(parts, odd, strict=True) if moved != ordinary
+    }  # what has a single value cannot be moved
+    pairs["policy"] = (other, ordinary)
+    return {what: Trial(number, *pair) for number, (what, pair) in enumerate(pairs.items())}
 
 
 def _described(job: Job, trial: Trial) -> str:

@@ -38,6 +38,10 @@ MEMORY = 1500.0
 RESTART_EVERY = 8
 DRAWN_STARTS = 6
 MARGIN = 3.0
+# Chains that meet more observations than this at once, out of nothing, seek a mode among so many of them first: that is most of the way,
+# and a climb costs a tenth there. The posterior of many data is close to its Laplace approximation, so that one round will do.
+FEW = 192
+FEWER_ROUNDS = 1
 # q is a little wider than where the chains have been: a chain beyond the edge of a narrow q would hardly ever come back.
 WIDTH = 1.2
 
@@ -84,7 +88,7 @@ def update(structure: Structure, x: Array, y: Array, before: Chains | None, coun
     data = Data(*parts)
     k_mode, k_first, k_move = np.asarray(_keys(np.random.default_rng(seed).integers(2**32)))
     if before is None:
-        chains = _fresh(structure, _best_mode(structure, data, k_mode), data, k_first, count)
+        chains = _from_nothing(structure, data, len(y), (k_mode, k_first), count)
         return replace(chains, told=len(y))
     moves = min(MOVES * max(len(y) - before.told, 1), MOST_MOVES)
     chains, heights = _move(structure, before, data, k_move, moves)
@@ -99,6 +103,16 @@ def _time_to_search(before: int, told: int) -> bool:
     """Whether modes are sought again: at every 8th observation up to 128, every 16th up to 256, and so on."""
     every = max(RESTART_EVERY, 2 ** (told.bit_length() - 1) // RESTART_EVERY)
     return told // every > before // every
+
+
+def _from_nothing(structure: Structure, data: Data, told: int, keys: tuple[JaxArray, JaxArray], count: int) -> Chains:
+    """Chains for the first `told` rows of padded data."""
+    k_mode, k_first = keys
+    if told <= FEW:
+        return _fresh(structure, _best_mode(structure, data, k_mode), data, k_first, count)
+    some = np.linspace(0, told - 1, FEW).round().astype(int)  # evenly over time: rows may be in an order
+    lead = _best_mode(structure, Data(*(part[some] for part in data)), k_mode)
+    return _fresh(structure, find_mode(structure, np.asarray(lead.location), data), data, k_first, count, FEWER_ROUNDS)
 
 
 def _best_mode(structure: Structure, data: Data, key: JaxArray, *scouts: Array) -> Mode:
@@ -116,15 +130,15 @@ def _best_mode(structure: Structure, data: Data, key: JaxArray, *scouts: Array) 
     return max(found, key=lambda mode: float(np.nan_to_num(mode.mass, nan=-np.inf)))
 
 
-def _fresh(structure: Structure, mode: Mode, data: Data, key: JaxArray, count: int) -> Chains:
+def _fresh(structure: Structure, mode: Mode, data: Data, key: JaxArray, count: int, rounds: int = ROUNDS) -> Chains:
     """New chains around a mode. The Laplace approximation stands for as many moves as there are hyperparameters."""
     location, scale = np.asarray(mode.location), np.asarray(mode.scale)
     zeta, keys = (np.asarray(part) for part in _around(location, scale, key, count))
     start = Chains(zeta, location, scale @ scale.T, float(structure.size))
     chains = start
-    for i, round_key in enumerate(keys):
+    for i, round_key in enumerate(keys[:rounds]):
         chains, _ = _move(structure, chains, data, round_key, MOVES_A_ROUND)
-        if i < ROUNDS // 2:  # these rounds still remember where the chains started
+        if i < rounds // 2:  # these rounds still remember where the chains started
             chains = replace(chains, weight=start.weight)
     return chains
 

@@ -10,20 +10,22 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from aloq.integrations.csv_table import read_table
 from aloq.integrations.program import Program
 from aloq.integrations.toml_lines import line_of
 from aloq.methods import registry
 from aloq.problem import checks, frozen, objective
-from aloq.problem.distributions import Discrete
+from aloq.problem.distributions import Discrete, Samples
 from aloq.problem.environment import plain_environment, sources
 from aloq.problem.errors import AloqError, ProblemError, nearest
 from aloq.problem.objective import Expectation, Objective
 from aloq.problem.problem import Problem, check_direction
 from aloq.problem.spaces import plain_policy, space_of
-from aloq.problem.variables import Choice, Integer, Real
+from aloq.problem.variables import Archive, Choice, Integer, Real
 from aloq.study.arguments import check_seed, check_timeout
 from aloq.study.checks import whole
 
@@ -31,9 +33,12 @@ PROGRAM_KEYS = ("command", "input", "field", "shell")
 PROBLEM_KEYS = ("direction", "objective", "failure_value")
 TABLES = ("policy", "environment")
 
-_POLICY_FORMS = '[0.0, 10.0], {low = 1e-4, high = 1.0, log = true}, {integer = [1, 8]} or {choices = ["trot", "walk"]}'
+_POLICY_FORMS = (
+    '[0.0, 10.0], {low = 1e-4, high = 1.0, log = true}, {integer = [1, 8]}, {choices = ["trot", "walk"]} or {csv = "policies.csv"}'
+)
 _ENVIRONMENT_FORMS = (
-    '{dist = "uniform", loc = 0.4, scale = 0.6}, {values = [0, 2], p = [0.9, 0.1]} or {choices = ["ok", "failed"], p = [0.9, 0.1]}'
+    '{dist = "uniform", loc = 0.4, scale = 0.6}, {values = [0, 2], p = [0.9, 0.1]}, {choices = ["ok", "failed"], p = [0.9, 0.1]} '
+    'or {csv = "samples.csv"}'
 )
 
 
@@ -118,10 +123,15 @@ def _syntax(path: Path, error: tomllib.TOMLDecodeError) -> ProblemError:
 
 
 def _problem(source: _Source, data: Mapping[str, Any]) -> Problem:
-    policy = _table(source, data, "policy", _POLICY_FORMS, _policy_variable, lambda each: space_of(plain_policy(each)))
-    environment = _table(source, data, "environment", _ENVIRONMENT_FORMS, _law, lambda each: sources(plain_environment(each)))
+    folder = source.path.parent
+    policy = _archive(source, data) or _table(
+        source, data, "policy", _POLICY_FORMS, _policy_variable, lambda each: space_of(plain_policy(each))
+    )
+    law = partial(_law, folder)
+    environment = _table(source, data, "environment", _ENVIRONMENT_FORMS, law, lambda each: sources(plain_environment(each)))
+    chosen = (policy.names or ()) if isinstance(policy, Archive) else policy
     for name in environment:
-        if name in policy:
+        if name in chosen:
             raise source.error(f"names must differ, but {name!r} comes in [policy] too. Rename one of them.", "environment", name)
     given = {key: data[key] for key in PROBLEM_KEYS if key in data}
     if "direction" in given:
@@ -158,6 +168,34 @@ def _table(
     return found
 
 
+def _archive(source: _Source, data: Mapping[str, Any]) -> Archive | None:
+    """The policies of a file, where [policy] names one: they are all there is to choose from."""
+    given = data.get("policy")
+    found = [name for name, written in given.items() if isinstance(written, dict) and "csv" in written] if isinstance(given, dict) else []
+    if not isinstance(given, dict) or not found:
+        return None
+    with source.at("policy", found[0]):
+        if len(given) > 1:
+            raise ProblemError(f"a file of policies must be alone in [policy], but there are {', '.join(given)}. Make them columns of it.")
+        table = read_table(_path(source.path.parent, _form(given[found[0]], ("csv",), '{csv = "policies.csv"}')["csv"]))
+        return Archive(table.rows, table.names)
+
+
+def _samples(folder: Path, table: dict[str, Any]) -> Samples:
+    """The rows of a file, equally likely or with a column of weights. Its columns are variables; a single one is called as the key says."""
+    found = read_table(_path(folder, table["csv"]))
+    if "weights" not in table:
+        return Samples(found.rows, names=found.names)
+    values, weights = found.split(str(table["weights"]))
+    return Samples(values.rows, weights, values.names)
+
+
+def _path(folder: Path, name: Any) -> Path:
+    if not isinstance(name, str) or not name:
+        raise ProblemError(f'`csv` must be the name of a file, but is {name!r}. Write csv = "samples.csv", say.')
+    return folder / name
+
+
 def _policy_variable(written: Any) -> Any:
     if isinstance(written, list):
         return Real(*_ends(written))
@@ -177,10 +215,12 @@ def _ends(written: Any) -> tuple[Any, Any]:
     return written[0], written[1]
 
 
-def _law(written: Any) -> Any:
+def _law(folder: Path, written: Any) -> Any:
     if isinstance(written, dict) and "dist" in written:
         return _distribution(dict(written))
-    table = _form(written, ("dist", "values", "choices", "p"), _ENVIRONMENT_FORMS)
+    if isinstance(written, dict) and "csv" in written:
+        return _samples(folder, _form(written, ("csv", "weights"), '{csv = "samples.csv", weights = "column"}'))
+    table = _form(written, ("dist", "values", "choices", "p", "csv"), _ENVIRONMENT_FORMS)
     kinds: dict[str, Callable[..., Any]] = {"values": Discrete, "choices": Choice}
     chosen = [kind for kind in kinds if kind in table]
     if len(chosen) != 1:

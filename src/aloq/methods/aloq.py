@@ -150,6 +150,11 @@ class ALOQ:
             chains = self._chains(encoding, history, state, seed)
             return Held(encoding, *self._belief(encoding, replace(history, pending=history.pending[:0]), chains))
 
+    def learnt(self, encoding: Encoding, history: History, state: State | None, seed: int) -> State:
+        """The state after all that was told: the hyperparameters that `predict`, `held` and `recommend` would each find for themselves."""
+        with computing():
+            return _to_state(self._chains(encoding, history, state, seed))
+
     def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
         """The policy of highest expected fbar among those simulated."""
         simulated = _distinct(history.told[:, : encoding.policy_dim])

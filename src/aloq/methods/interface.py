@@ -93,7 +93,8 @@ class Method(Protocol):
 
     One that can choose many pairs faster than one after the other also has `suggest_many(encoding, history, state, seed, count)`, which
     gives a list of suggestions, each made as if those before it were out. One whose belief is a Gaussian process also shows it, with
-    `held(encoding, history, state, seed)`: see `aloq.methods.held`.
+    `held(encoding, history, state, seed)`: see `aloq.methods.held`. One that works long on what was told has
+    `learnt(encoding, history, state, seed)`, the state that saves the others from doing it again.
     """
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion: ...

@@ -58,6 +58,10 @@ class Naive:
         """The policy of highest expected return among those simulated."""
         return self.search.recommend(*_without_environment(encoding, history), state, seed)
 
+    def learnt(self, encoding: Encoding, history: History, state: State | None, seed: int) -> State:
+        """The state after all that was told."""
+        return self.search.learnt(*_without_environment(encoding, history), state, seed)
+
     def held(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Held:
         """The belief itself, which knows no environment."""
         return self.search.held(*_without_environment(encoding, history), state, seed)

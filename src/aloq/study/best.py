@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from aloq.methods.interface import Method
+from aloq.methods.interface import Method, State
 from aloq.problem.encoding import Encoding
 from aloq.study.ledger import Ledger
 
@@ -32,9 +32,9 @@ class Best:
         return f"{policy}: expected return {self.mean:.6g} ± {self.std:.2g} (90 %: {low:.6g} to {high:.6g})"
 
 
-def recommended(method: Method, ledger: Ledger, encoding: Encoding, seed: int) -> Best:
+def recommended(method: Method, ledger: Ledger, encoding: Encoding, state: State | None, seed: int) -> Best:
     """What a method recommends, given all that is in a ledger."""
-    found = method.recommend(encoding, ledger.history(), ledger.state(), seed)
+    found = method.recommend(encoding, ledger.history(), state, seed)
     policy = ledger.simulated(found.policy) or encoding.decode_policy(found.policy)
     return Best(policy=policy, mean=ledger.sign * float(found.mean), std=float(found.std))
 

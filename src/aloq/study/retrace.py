@@ -26,7 +26,7 @@ def retraced(problem: Problem, method: Method, seed: int, log: Sequence[Record],
         # Without a state the method had learnt nothing yet, and what it would have recommended would be learnt only now.
         if record["event"] != "ask" or not record["state"] or not count or count % step or count in found:
             continue
-        found[count] = known[count] if count in known else recommended(method, ledger, problem.encoding, seed)
+        found[count] = known[count] if count in known else recommended(method, ledger, problem.encoding, ledger.state(), seed)
     return found
 
 

@@ -238,7 +238,7 @@ def test_a_batch_is_chosen_as_if_one_after_the_other(study: Play) -> None:
     """The first is the one that is asked for alone; all differ; the chains are the state's, since nothing new was told."""
     history, state = at(study, 13)
     state = SMALL.suggest(ENCODING, history, state, 0).state
-    found = SMALL.suggest_many(ENCODING, history, state, 0, 9)
+    found = list(SMALL.suggest_many(ENCODING, history, state, 0, 9))
     np.testing.assert_array_equal(found[0].point, SMALL.suggest(ENCODING, history, state, 0).point)
     points = np.stack([suggestion.point for suggestion in found])
     assert len(np.unique(points, axis=0)) == 9
@@ -249,7 +249,7 @@ def test_a_batch_is_chosen_as_if_one_after_the_other(study: Play) -> None:
 
 def test_a_batch_begins_with_what_is_left_of_the_design() -> None:
     history = play(SMALL, INITIAL - 2).history
-    found = SMALL.suggest_many(ENCODING, history, None, 0, 4)
+    found = list(SMALL.suggest_many(ENCODING, history, None, 0, 4))
     design = [design_point(ENCODING, INITIAL - 2 + i, 0, True) for i in range(2)]
     np.testing.assert_array_equal([suggestion.point for suggestion in found[:2]], design)
 
@@ -259,6 +259,6 @@ def test_chains_of_a_batch_lag_behind_the_data_and_those_of_a_single_call_do_not
     known = len(history.distinct().told)
     assert state is not None
     assert state["told"] == known - 1
-    assert SMALL.suggest_many(ENCODING, history, state, 0, 2)[0].state["told"] == known - 1
+    assert next(SMALL.suggest_many(ENCODING, history, state, 0, 2)).state["told"] == known - 1
     assert SMALL.suggest(ENCODING, history, state, 0).state["told"] == known
-    assert SMALL.suggest_many(ENCODING, history, state | {"told": 4}, 0, 2)[0].state["told"] == known
+    assert next(SMALL.suggest_many(ENCODING, history, state | {"told": 4}, 0, 2)).state["told"] == known

@@ -67,6 +67,12 @@ def _kernel(x: Array, y: Array, weights: Array) -> Array:
 
 
 @program()
+def chances(failures: Failures, pi: Array) -> Array:
+    """`Failures.chance`, compiled."""
+    return failures.chance(pi)
+
+
+@program()
 def _probability(failures: Failures, x: Array) -> Array:
     return failures.probability(x)
 

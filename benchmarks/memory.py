@@ -100,9 +100,8 @@ def main() -> None:
     growth = max(sample.memory for sample in second) / second[0].memory - 1
     slope = 1024 * (second[-1].memory - second[0].memory) / max(second[-1].evaluations - second[0].evaluations, 1)
     settled = next(sample.files for sample in samples if sample.evaluations >= args.evaluations / 10)
-    print(
-        f"second half: memory at most {growth:+.1%}, {slope:.1f} KiB an evaluation; files {settled} after a tenth, {second[-1].files} at the end"
-    )
+    print(f"second half: memory at most {growth:+.1%}, {slope:.1f} KiB an evaluation")
+    print(f"open files: {settled} after a tenth, {second[-1].files} at the end")
     print(f"afterwards: {after.children} processes left, {after.files} files open ({before.files} before)")
     passed = growth <= 0.10 and second[-1].files <= settled and after.children == 0 and after.files <= before.files
     print("passed" if passed else "FAILED")

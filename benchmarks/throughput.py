@@ -69,10 +69,8 @@ def main() -> None:
     for low in range(first, args.evaluations - args.workers, step):  # the last round runs out of work
         high = min(low + step, args.evaluations - args.workers)
         print(f"  evaluations {low:5d} to {high:5d}: {busy(spans, spans[low][1], spans[high][1], args.workers):.0%}", flush=True)
-    print(
-        f"  all: {busy(spans, spans[first][1], spans[-args.workers][1], args.workers):.0%}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores",
-        flush=True,
-    )
+    share = busy(spans, spans[first][1], spans[-args.workers][1], args.workers)
+    print(f"  all: {share:.0%}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
     best = study.best()
     print(f"  recommended: true {float(task.expected([best.policy])[0]):.4g}, believed {best.mean:.4g} ± {best.std:.2g}")
 

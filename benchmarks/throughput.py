@@ -5,12 +5,14 @@
 
 The workers are threads that sleep, so that they cost nothing and only the study computes. Busy is the time in simulations over the time
 there was, workers times wall time, from the end of the first round to the beginning of the last. Printed for each stretch of evaluations,
-because a step takes longer the more is known. Programs are compiled first, by a study of the same shapes, unless --cold.
+because a step takes longer the more is known. Programs are compiled first, by two studies that meet the same shapes, unless --cold. The
+process that learns is a new one each time. At the end: the true fbar of what is recommended, since busy workers are not an end in itself.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -40,11 +42,11 @@ def busy(spans: list[tuple[float, float]], start: float, end: float, workers: in
     return sum(max(0.0, min(b, end) - max(a, start)) for a, b in spans) / (workers * (end - start))
 
 
-def measure(task: Any, workers: int, seconds: float, evaluations: int) -> list[tuple[float, float]]:
+def measure(task: Any, workers: int, seconds: float, evaluations: int, seed: int) -> tuple[list[tuple[float, float]], aloq.Study]:
     simulate = Sleeper(task, seconds)
-    with ThreadPoolExecutor(workers) as pool, aloq.Study(task.problem, seed=0) as study:
+    with ThreadPoolExecutor(workers) as pool, aloq.Study(task.problem, seed=seed) as study:
         study.optimize(simulate, evaluations, executor=pool, parallel=workers, progress=False)
-    return sorted(simulate.spans, key=lambda span: span[1])
+    return sorted(simulate.spans, key=lambda span: span[1]), study
 
 
 def main() -> None:
@@ -53,20 +55,24 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--evaluations", type=int, default=600)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cold", action="store_true")
     args = parser.parse_args()
 
     task = aloq.tasks.load(args.task)
-    if not args.cold:
-        measure(task, args.workers, args.seconds, args.evaluations)
-    spans = measure(task, args.workers, args.seconds, args.evaluations)
+    for _ in range(0 if args.cold else 2):
+        measure(task, args.workers, args.seconds, args.evaluations, args.seed)
+    spans, study = measure(task, args.workers, args.seconds, args.evaluations, args.seed)
     step = max(args.evaluations // 6, 1)
     first = args.workers  # by then every worker has had its first simulation
     print(f"{args.task}, {args.workers} workers, {args.seconds:g} s: busy")
     for low in range(first, args.evaluations - args.workers, step):  # the last round runs out of work
         high = min(low + step, args.evaluations - args.workers)
         print(f"  evaluations {low:5d} to {high:5d}: {busy(spans, spans[low][1], spans[high][1], args.workers):.0%}", flush=True)
-    print(f"  all: {busy(spans, spans[first][1], spans[-args.workers][1], args.workers):.0%}")
+    share = busy(spans, spans[first][1], spans[-args.workers][1], args.workers)
+    print(f"  all: {share:.0%}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
+    best = study.best()
+    print(f"  recommended: true {float(task.expected([best.policy])[0]):.4g}, believed {best.mean:.4g} ± {best.std:.2g}")
 
 
 if __name__ == "__main__":

@@ -239,7 +239,7 @@ def test_a_batch_is_chosen_as_if_one_after_the_other(study: Play) -> None:
     """The first is the one that is asked for alone; all differ; the chains are the state's, since nothing new was told."""
     history, state = at(study, 13)
     state = SMALL.suggest(ENCODING, history, state, 0).state
-    found = SMALL.suggest_many(ENCODING, history, state, 0, 9)
+    found = list(SMALL.suggest_many(ENCODING, history, state, 0, 9))
     np.testing.assert_array_equal(found[0].point, SMALL.suggest(ENCODING, history, state, 0).point)
     points = np.stack([suggestion.point for suggestion in found])
     assert len(np.unique(points, axis=0)) == 9
@@ -250,7 +250,7 @@ def test_a_batch_is_chosen_as_if_one_after_the_other(study: Play) -> None:
 
 def test_a_batch_begins_with_what_is_left_of_the_design() -> None:
     history = play(SMALL, INITIAL - 2).history
-    found = SMALL.suggest_many(ENCODING, history, None, 0, 4)
+    found = list(SMALL.suggest_many(ENCODING, history, None, 0, 4))
     design = [design_point(ENCODING, INITIAL - 2 + i, 0, True) for i in range(2)]
     np.testing.assert_array_equal([suggestion.point for suggestion in found[:2]], design)
 
@@ -260,6 +260,32 @@ def test_chains_of_a_batch_lag_behind_the_data_and_those_of_a_single_call_do_not
     known = len(history.distinct().told)
     assert state is not None
     assert state["told"] == known - 1
-    assert SMALL.suggest_many(ENCODING, history, state, 0, 2)[0].state["told"] == known - 1
+    assert next(SMALL.suggest_many(ENCODING, history, state, 0, 2)).state["told"] == known - 1
     assert SMALL.suggest(ENCODING, history, state, 0).state["told"] == known
-    assert SMALL.suggest_many(ENCODING, history, state | {"told": 4}, 0, 2)[0].state["told"] == known
+    assert next(SMALL.suggest_many(ENCODING, history, state | {"told": 4}, 0, 2)).state["told"] == known
+
+
+def test_a_batch_in_a_hurry_repeats_no_pair_that_is_out_or_failed_and_learns_nothing(study: Play) -> None:
+    """More pairs than any one policy has environments, so that policies which are used up must be left alone."""
+    history, state = at(study, STEPS)
+    failed = ENCODING.snap_environments(np.array([[0.0], [0.5], [1.0]]))
+    failed = np.unique(np.column_stack([np.full(len(failed), 0.85), failed]), axis=0)
+    history = replace(history, failed=failed, asked=history.asked + len(failed))
+    assert state is not None
+    found = list(SMALL.suggest_many(ENCODING, history, state | {"told": 4}, 0, 24, hurry=True))
+    points = np.concatenate([failed, [suggestion.point for suggestion in found]])
+    assert len(np.unique(points, axis=0)) == len(points)
+    assert all(suggestion.state == state | {"told": 4} for suggestion in found)
+
+
+def test_without_chains_a_batch_in_a_hurry_goes_on_with_the_design_until_it_is_back() -> None:
+    history = play(SMALL, INITIAL - 2).history
+    history = replace(history, pending=design_of(INITIAL - 2, INITIAL + 2), asked=INITIAL + 2)
+    found = list(SMALL.suggest_many(ENCODING, history, None, 0, 3, hurry=True))
+    np.testing.assert_array_equal([suggestion.point for suggestion in found], design_of(INITIAL + 2, INITIAL + 5))
+    learnt = next(SMALL.suggest_many(ENCODING, history, None, 0, 1))
+    assert learnt.state["told"] == INITIAL - 2
+
+
+def design_of(start: int, end: int) -> np.ndarray:
+    return np.stack([design_point(ENCODING, i, 0, True) for i in range(start, end)])

@@ -67,6 +67,12 @@ def _kernel(x: Array, y: Array, weights: Array) -> Array:
 
 
 @program()
+def chances(failures: Failures, pi: Array) -> Array:
+    """`Failures.chance`, compiled."""
+    return failures.chance(pi)
+
+
+@program()
 def _probability(failures: Failures, x: Array) -> Array:
     return failures.probability(x)
 
@@ -140,3 +146,8 @@ class Feasible:
         inner, floor, failures = reference
         gain = self.rule.score(belief, pi, inner) - floor
         return jnp.where(gain > 0, gain * failures.chance(pi), gain)
+
+
+def heeding(rule: PolicyRule, failures: Failures | None) -> PolicyRule:
+    """A rule with an eye on failures, where there were any."""
+    return rule if failures is None else Feasible(rule, failures)

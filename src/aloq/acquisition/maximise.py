@@ -72,13 +72,18 @@ class Direct:
 
 
 def exhaustive(rule: PolicyRule, belief: Belief, candidates: Points, reference: Any) -> Points:
-    """The best of a finite set of policies, (m, d), scored in blocks."""
+    """The best of a finite set of policies, (m, d)."""
+    return candidates[int(np.argmax(scored(rule, belief, candidates, reference)))]
+
+
+def scored(rule: PolicyRule, belief: Belief, candidates: Points, reference: Any) -> Points:
+    """The scores of policies, (m, d), in blocks: (m,)."""
     block = 1024
     scores = [
         np.asarray(_scores(rule, belief, pad(part, padded_size(len(part))), reference))[: len(part)]
         for part in (candidates[i : i + block] for i in range(0, len(candidates), block))
     ]
-    return candidates[int(np.argmax(np.concatenate(scores)))]
+    return np.concatenate(scores)
 
 
 def scattered(count: int, known: Points, incumbent: Points, rng: np.random.Generator) -> Points:

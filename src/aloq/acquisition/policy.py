@@ -51,7 +51,11 @@ class UCB:
 
     def score(self, belief: Belief, pi: Array, reference: Any) -> Array:
         mean, variance = total(*belief.mean_and_variance(pi))
-        return mean + self.kappa * jnp.sqrt(variance)
+        return self.bound(mean, jnp.sqrt(variance))
+
+    def bound(self, mean: Any, std: Any) -> Any:
+        """The score of policies whose fbar has this mean and standard deviation: arrays of JAX or of NumPy."""
+        return mean + self.kappa * std
 
 
 @register

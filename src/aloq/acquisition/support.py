@@ -23,11 +23,29 @@ SWEEPS = 2
 
 def search(score: Callable[[Array], Array], encoding: Encoding, taken: Array, seed: list[int]) -> Array:
     """The best environment, (e,), that is not among those `taken`, (k, e); among all if every one is taken."""
-    sizes = [len(f.weights) for f in encoding.factors]
-    if np.prod(sizes, dtype=float) <= ENUMERATE:
-        positions = np.stack(np.unravel_index(np.arange(int(np.prod(sizes))), sizes), axis=1)
-        return _top(score, encoding, positions, taken)[1]
-    return _sweep(score, encoding, sizes, taken, np.random.default_rng(seed))
+    theta = whole(encoding)
+    if theta is not None:
+        return theta[top(score(theta), theta, taken)]
+    return _sweep(score, encoding, _sizes(encoding), taken, np.random.default_rng(seed))
+
+
+def whole(encoding: Encoding) -> Array | None:
+    """Every environment of the support, (q, e), or None where they are too many."""
+    sizes = _sizes(encoding)
+    if np.prod(sizes, dtype=float) > ENUMERATE:
+        return None
+    positions = np.stack(np.unravel_index(np.arange(int(np.prod(sizes))), sizes), axis=1) if sizes else np.zeros((1, 0), np.intp)
+    return _environments(encoding, positions)
+
+
+def top(scores: Array, theta: Array, taken: Array) -> int:
+    """Number of the environment in theta, (q, e), with the highest of the scores, (q,), that is not `taken`; of all if every one is."""
+    free = ~np.any(np.all(theta[:, None] == taken[None], axis=2), axis=1)
+    return int(np.argmax(np.where(free | ~free.any(), scores, -np.inf)))
+
+
+def _sizes(encoding: Encoding) -> list[int]:
+    return [len(factor.weights) for factor in encoding.factors]
 
 
 def _sweep(score: Callable[[Array], Array], encoding: Encoding, sizes: list[int], taken: Array, rng: np.random.Generator) -> Array:
@@ -61,9 +79,7 @@ def _top(
     """Best of the nodes at the given positions, (q, F): its score, environment and position."""
     theta = _environments(encoding, positions)
     scores = score(theta)
-    free = np.array([not np.any(np.all(t == taken, axis=1)) for t in theta]) if len(taken) else np.ones(len(theta), bool)
-    scores = np.where(free | ~free.any(), scores, -np.inf)
-    i = int(np.argmax(scores))
+    i = top(scores, theta, taken)
     return float(scores[i]), theta[i], positions[i]
 
 

@@ -1,37 +1,36 @@
-"""One thread in the BLAS that JAX's Cholesky factorisation runs on.
+"""One thread in the BLAS that JAX's Cholesky factorisation and NumPy's products run on.
 
-JAX takes LAPACK from scipy, whose OpenBLAS starts a thread a core. On matrices of our size (16 to 512 rows) the threads wait for each other
-longer than they compute: on two cores a step took 2 times as long with them, and 40 times when another process wanted a core.
+JAX takes LAPACK from scipy, whose OpenBLAS starts a thread a core; NumPy has one of its own. On matrices of our size (16 to 512 rows) the
+threads wait for each other longer than they compute: on two cores a step took 2 times as long with them, and 40 times when another process
+wanted a core.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
+import numpy as np
 import scipy
 
 _lock = Lock()
 _inside = 0  # threads that compute now
-_before = 0  # threads that OpenBLAS had before the first of them
+_before: list[int] = []  # threads that each OpenBLAS had before the first of them
 
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """Hold scipy's OpenBLAS to one thread; do nothing where scipy was built on another BLAS."""
+    """Hold scipy's and NumPy's OpenBLAS to one thread; do nothing where they were built on another BLAS."""
     global _inside, _before
-    library = _openblas()
-    if library is None:
-        yield
-        return
     with _lock:
         if _inside == 0:
-            _before = library.scipy_openblas_get_num_threads()
-            library.scipy_openblas_set_num_threads(1)
+            _before = [count() for count, _ in _openblas()]
+            for _, limit in _openblas():
+                limit(1)
         _inside += 1
     try:
         yield
@@ -39,20 +38,25 @@ def single_threaded() -> Iterator[None]:
         with _lock:
             _inside -= 1
             if _inside == 0:
-                library.scipy_openblas_set_num_threads(_before)
+                for (_, limit), threads in zip(_openblas(), _before, strict=True):
+                    limit(threads)
 
 
 @lru_cache(maxsize=1)
-def _openblas() -> ctypes.CDLL | None:
-    """The library as scipy's wheels ship it."""
-    package = Path(scipy.__file__).parent
-    for folder in (package.parent / "scipy.libs", package / ".dylibs"):
+def _openblas() -> tuple[tuple[Callable[[], int], Callable[[int], None]], ...]:
+    """How to count and to limit the threads of each library, as the wheels ship them."""
+    return tuple(found for package in (scipy, np) if (found := _library(Path(str(package.__file__)).parent)) is not None)
+
+
+def _library(package: Path) -> tuple[Callable[[], int], Callable[[int], None]] | None:
+    for folder in (package.parent / f"{package.name}.libs", package / ".dylibs"):
         for path in sorted(folder.glob("libscipy_openblas*")):
+            suffix = "64_" if "openblas64_" in path.name else ""  # integers of 64 bits
             try:
                 library = ctypes.CDLL(str(path))
-                library.scipy_openblas_get_num_threads.restype = ctypes.c_int
-                library.scipy_openblas_set_num_threads.argtypes = [ctypes.c_int]
+                count, limit = (getattr(library, f"scipy_openblas_{verb}_num_threads{suffix}") for verb in ("get", "set"))
             except (OSError, AttributeError):
                 continue
-            return library
+            count.restype, limit.argtypes, limit.restype = ctypes.c_int, [ctypes.c_int], None
+            return count, limit
     return None

@@ -7,6 +7,8 @@ their fbar. Variants exchange one part: the model, the policy rule, the environm
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, partial
 from typing import Any
@@ -14,27 +16,26 @@ from typing import Any
 import numpy as np
 
 from aloq.acquisition.environment import EnvironmentRule, VarianceReduction
-from aloq.acquisition.failure import Failures, Feasible, learn, success
+from aloq.acquisition.failure import Failures, heeding, learn, success
 from aloq.acquisition.intensify import Intensify
-from aloq.acquisition.maximise import Direct, Maximiser, MultiStart, exhaustive, scattered
+from aloq.acquisition.maximise import Direct, Maximiser, MultiStart
 from aloq.acquisition.policy import EI, UCB, PolicyRule
 from aloq.gp.fit import Chains, Scale, update
 from aloq.gp.hyper import Model, Structure
 from aloq.gp.numerics import computing, pad, padded_size
 from aloq.gp.posterior import Points
+from aloq.methods.batch import Setting, batch_of, thinned
 from aloq.methods.design import design_point
 from aloq.methods.held import Held, evaluate
-from aloq.methods.interface import Array, History, Prediction, Recommendation, State, Suggestion
+from aloq.methods.interface import Array, History, Prediction, Recommendation, State, Suggestion, distinct_rows
 from aloq.problem.codec import register
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import ProblemError
-from aloq.quadrature.belief import Belief, believe, extended
+from aloq.quadrature.belief import Belief, believe
 from aloq.quadrature.embedding import measures
 
 # In batches, chains are moved on when the data have grown by this share: they are what takes longest, and change slowly.
 LAG = 0.25
-ROOMY = 192.0  # pairs up to which a batch is chosen with all samples
-CANDIDATES = 64  # policies scored for each pair of a batch after the first
 
 
 @register
@@ -79,37 +80,46 @@ class ALOQ:
             failures = learn(encoding, history.told, history.failed) if len(history.failed) else None
             pi = self._policy(encoding, history, belief, failures, seed)
             chance = None if failures is None else partial(success, failures)
-            theta = self.environment_rule.choose(belief, encoding, pi, _taken(pi, history), [seed, history.asked, 2], chance)
+            theta = self.environment_rule.choose(belief, encoding, pi, history.taken(pi), [seed, history.asked, 2], chance)
         return Suggestion(np.concatenate([pi, theta]), _to_state(chains))
 
-    def suggest_many(self, encoding: Encoding, history: History, state: State | None, seed: int, count: int) -> list[Suggestion]:
-        """Simulator calls to be made at once, chosen from one belief: each takes those before as being out."""
-        found: list[Suggestion] = []
-        while len(found) < count and self.designing(encoding, history):
-            found.append(self.suggest(encoding, history, state, seed))
-            history = history.awaiting(found[-1].point)
-        if len(found) < count:
-            with computing():
-                found += self._batch(encoding, history, state, seed, count - len(found))
-        return found
+    def suggest_many(
+        self, encoding: Encoding, history: History, state: State | None, seed: int, count: int, hurry: bool = False
+    ) -> Iterator[Suggestion]:
+        """Simulator calls to be made at once, chosen from one belief: each takes those before as being out.
 
-    def _batch(self, encoding: Encoding, history: History, state: State | None, seed: int, count: int) -> list[Suggestion]:
-        chains = self._chains(encoding, history, state, seed, lag=LAG)
-        belief, _ = self._belief(encoding, history, _thinned(chains, len(history.known) + count, history.asked), room=count)
-        failures = learn(encoding, history.told, history.failed) if len(history.failed) else None
-        chance = None if failures is None else partial(success, failures)
-        carried, place = _to_state(chains), len(history.distinct().known)
-        choice = _Choice(self, encoding, history, belief, failures, seed)
-        found: list[Suggestion] = []
-        for i in range(count):
-            pi = choice.policy(belief, history)
-            theta = self.environment_rule.choose(belief, encoding, pi, _taken(pi, history), [seed, history.asked, 2], chance)
-            point = np.concatenate([pi, theta])
-            found.append(Suggestion(point, carried))
+        Chains are moved on once the data have grown by a quarter. In a `hurry` they stay as they are; and as long as there are none, the
+        design goes on until as many came back as it has points, since these chains may have to serve for long.
+        """
+        left = count
+        early = hurry and _from_state(state) is None and len(history.told) + len(history.failed) < self._initial(encoding)
+        while left and (early or self.designing(encoding, history)):
+            point = design_point(encoding, history.asked, seed, self.spread)
+            yield Suggestion(point, state or {})
+            history, left = history.awaiting(point), left - 1
+        if left:
+            yield from self._batch(encoding, history, state, seed, left, hurry)
+
+    def _batch(self, encoding: Encoding, history: History, state: State | None, seed: int, count: int, hurry: bool) -> Iterator[Suggestion]:
+        with computing():
+            chains = self._chains(encoding, history, state, seed, math.inf if hurry else LAG)
+            belief, _ = self._belief(encoding, history, thinned(chains, len(history.known) + count, history.asked), room=count)
+            failures = learn(encoding, history.told, history.failed) if len(history.failed) else None
+            carried, batch = _to_state(chains), batch_of(self, Setting(encoding, history, belief, failures, seed, hurry))
+        for _ in range(count):
+            with computing():
+                point = batch.next(history)
+            yield Suggestion(point, carried)
             history = history.awaiting(point)
-            if i < count - 1:
-                belief = extended(belief, point, np.asarray(place + i))
-        return found
+
+    def learn(self, encoding: Encoding, history: History, state: State | None, seed: int) -> State:
+        """The state that takes in all that was told: what takes longest in a suggestion, and can be had beforehand."""
+        with computing():
+            return _to_state(self._chains(encoding, history, state, seed))
+
+    def stale(self, history: History, state: State | None) -> bool:
+        """Whether `learn` would be due before a batch of suggestions, for the first time or again."""
+        return len(history.told) > 0 and not _fresh(_from_state(state), history.distinct(), LAG)
 
     def designing(self, encoding: Encoding, history: History) -> bool:
         """Whether the next pair is still one of the initial design; while nothing was told, the design goes on."""
@@ -117,8 +127,8 @@ class ALOQ:
 
     def _policy(self, encoding: Encoding, history: History, belief: Belief, failures: Failures | None, seed: int) -> Array:
         """The most promising policy and, every other time, the one believed best so far."""
-        rule = self._rule(failures)
-        simulated = _distinct(history.told[:, : encoding.policy_dim])
+        rule = heeding(self.policy_rule, failures)
+        simulated = history.policies(encoding.policy_dim)
         mean, std = evaluate(belief, simulated)
         leader = int(np.argmax(mean))
 
@@ -129,16 +139,13 @@ class ALOQ:
         def doubt() -> float:
             return float(evaluate(belief, promising()[None])[1][0])
 
-        turn = self._turn_of(simulated[leader], encoding, history)
+        turn = self.turn_of(simulated[leader], encoding, history)
         return simulated[leader] if turn and turn.deserved(float(std[leader]), doubt) else promising()
 
-    def _turn_of(self, leader: Array, encoding: Encoding, history: History) -> Intensify | None:
+    def turn_of(self, leader: Array, encoding: Encoding, history: History) -> Intensify | None:
         """The rule by which this call may be the leader's: every other one, while environments are left to simulate it in."""
         second_call = (history.asked - self._initial(encoding)) % 2 == 1
-        return self.intensify if second_call and len(_distinct(_taken(leader, history))) < encoding.nodes else None
-
-    def _rule(self, failures: Failures | None) -> PolicyRule:
-        return self.policy_rule if failures is None else Feasible(self.policy_rule, failures)
+        return self.intensify if second_call and len(distinct_rows(history.taken(leader))) < encoding.nodes else None
 
     def predict(self, encoding: Encoding, history: History, state: State | None, seed: int, policies: Array) -> Prediction:
         """Belief about fbar at policies, (m, d)."""
@@ -150,14 +157,9 @@ class ALOQ:
             chains = self._chains(encoding, history, state, seed)
             return Held(encoding, *self._belief(encoding, replace(history, pending=history.pending[:0]), chains))
 
-    def learnt(self, encoding: Encoding, history: History, state: State | None, seed: int) -> State:
-        """The state after all that was told: the hyperparameters that `predict`, `held` and `recommend` would each find for themselves."""
-        with computing():
-            return _to_state(self._chains(encoding, history, state, seed))
-
     def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
         """The policy of highest expected fbar among those simulated."""
-        simulated = _distinct(history.told[:, : encoding.policy_dim])
+        simulated = history.policies(encoding.policy_dim)
         belief = self.predict(encoding, history, state, seed, simulated)
         i = int(np.argmax(belief.mean))
         return Recommendation(simulated[i], float(belief.mean[i]), float(belief.std[i]))
@@ -171,7 +173,7 @@ class ALOQ:
     def _chains(self, encoding: Encoding, history: History, state: State | None, seed: int, lag: float = 0.0) -> Chains:
         """Hyperparameter samples given what was told: those in the state where no more than a share `lag` was told since."""
         before, known = _from_state(state), history.distinct()
-        if before is not None and before.told <= len(known.told) <= (1 + lag) * before.told:
+        if before is not None and _fresh(before, known, lag):
             return before
         y = Scale.of(known.values).standardise(known.values)
         return update(self._structure(encoding), known.told, y, before, self.samples, [seed, len(history.told), 3])
@@ -187,61 +189,9 @@ class ALOQ:
         return believe(self._structure(encoding), chains.zeta, Points(*parts), measures(encoding)), scale
 
 
-def _thinned(chains: Chains, size: int, turn: int) -> Chains:
-    """As many of the samples as let a batch be chosen fast, whatever the number of pairs; another part of them each time."""
-    count = len(chains.zeta)
-    step = min(max(1, round((size / ROOMY) ** 2)), max(1, count // 4))
-    return replace(chains, zeta=chains.zeta[turn % step :: step])
-
-
-class _Choice:
-    """The policies of a batch.
-
-    The first is found with the maximiser, as if it were alone. The others are the best of a few candidates each, fresh ones since those
-    already chosen have lost their promise. The leader has its turn as always.
-    """
-
-    def __init__(self, method: ALOQ, encoding: Encoding, history: History, belief: Belief, failures: Failures | None, seed: int) -> None:
-        self._method, self._encoding, self._seed = method, encoding, seed
-        self._known = _distinct(history.told[:, : encoding.policy_dim])
-        self._leader = self._known[int(np.argmax(evaluate(belief, self._known)[0]))]
-        self._rule = method._rule(failures)
-        self._reference = self._rule.reference(belief, self._known, self._leader, [seed, history.asked, 1])
-        self._first: Array | None = None
-
-    def policy(self, belief: Belief, history: History) -> Array:
-        promising = self._promising(belief, history)
-        turn = self._method._turn_of(self._leader, self._encoding, history)
-        if turn is None:
-            return promising
-        _, (doubt, other) = evaluate(belief, np.stack([self._leader, promising]), smallest=2)
-        return self._leader if turn.deserved(float(doubt), lambda: float(other)) else promising
-
-    def _promising(self, belief: Belief, history: History) -> Array:
-        seed = [self._seed, history.asked, 1]
-        if self._first is None:
-            self._first = self._method.maximiser.maximise(self._rule, belief, self._encoding, self._known, self._leader, seed)
-            return self._first
-        return exhaustive(self._rule, belief, np.concatenate([self._first[None], self._scattered(CANDIDATES - 1, seed)]), self._reference)
-
-    def _scattered(self, count: int, seed: list[int]) -> Array:
-        rng, archive = np.random.default_rng(seed), self._encoding.candidates
-        if archive is not None:
-            return archive[rng.integers(len(archive), size=count)]
-        return self._encoding.snap_policies(scattered(count, self._known, self._leader, rng))
-
-
-def _distinct(points: Array) -> Array:
-    """Each row once, in the order of first appearance."""
-    _, first = np.unique(points, axis=0, return_index=True)
-    return points[np.sort(first)]
-
-
-def _taken(pi: Array, history: History) -> Array:
-    """Environments, (k, e), in which policy pi need not be simulated: out for evaluation, failed, or known and sure to repeat."""
-    known = history.told if history.deterministic else history.told[:0]
-    pairs, d = np.concatenate([history.pending, history.failed, known]), len(pi)
-    return pairs[np.all(pairs[:, :d] == pi, axis=1), d:]
+def _fresh(chains: Chains | None, known: History, lag: float) -> bool:
+    """Whether chains have met the data but for a share `lag`."""
+    return chains is not None and chains.told <= len(known.told) <= (1 + lag) * chains.told
 
 
 def _to_state(chains: Chains) -> State:

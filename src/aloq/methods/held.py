@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jax import Array as JaxArray
 
-from aloq.acquisition.average import total
+from aloq.acquisition.average import expected, total
 from aloq.gp.fit import Scale
 from aloq.gp.numerics import computing, pad, padded_size
 from aloq.gp.program import program
@@ -85,6 +85,17 @@ def _pairs(policy: Array, environments: Array) -> Array:
 @program()
 def _mean_and_variance(belief: Belief, pi: JaxArray) -> tuple[JaxArray, JaxArray]:
     return total(*belief.mean_and_variance(pi))
+
+
+@program()
+def _mean(belief: Belief, pi: JaxArray) -> JaxArray:
+    return expected(belief.mean(pi))
+
+
+def best_of(belief: Belief, pi: Array) -> int:
+    """Number of the policy among pi, (m, d), with the highest mean of fbar; without its variance, which costs n times as much."""
+    size = max(padded_size(len(pi)), belief.at_data.shape[1])  # policies are fewer than pairs: one shape for each size of the belief
+    return int(np.argmax(np.asarray(_mean(belief, pad(pi, size)))[: len(pi)]))
 
 
 def evaluate(belief: Belief, pi: Array, smallest: int = 64) -> tuple[Array, Array]:

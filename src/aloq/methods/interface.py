@@ -55,12 +55,31 @@ class History:
 
     def awaiting(self, point: Array) -> History:
         """The history after a pair, (D,), was asked for."""
-        return replace(self, pending=np.concatenate([self.pending, point[None]]), asked=self.asked + 1)
+        grown = replace(self, pending=np.concatenate([self.pending, point[None]]), asked=self.asked + 1)
+        if "deterministic" in vars(self):  # says something of what was told alone, and takes longer than all the rest
+            vars(grown)["deterministic"] = self.deterministic
+        return grown
+
+    def taken(self, pi: Array) -> Array:
+        """Environments, (k, e), in which policy pi need not be simulated: out for evaluation, failed, or known and sure to repeat."""
+        known = self.told if self.deterministic else self.told[:0]
+        pairs, d = np.concatenate([self.pending, self.failed, known]), len(pi)
+        return pairs[np.all(pairs[:, :d] == pi, axis=1), d:]
+
+    def policies(self, dim: int) -> Array:
+        """The policies of what was told, each once: (k, dim)."""
+        return distinct_rows(self.told[:, :dim])
 
     @property
     def known(self) -> Array:
         """Pairs that a new suggestion should take as being evaluated, told first: (n + p, D)."""
         return np.concatenate([self.told, self.pending])
+
+
+def distinct_rows(points: Array) -> Array:
+    """Each row once, in the order of first appearance."""
+    _, first = np.unique(points, axis=0, return_index=True)
+    return points[np.sort(first)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +111,10 @@ class Method(Protocol):
     """Chooses what to simulate next. Implementations are frozen dataclasses registered with `aloq.problem.codec`.
 
     One that can choose many pairs faster than one after the other also has `suggest_many(encoding, history, state, seed, count)`, which
-    gives a list of suggestions, each made as if those before it were out. One whose belief is a Gaussian process also shows it, with
-    `held(encoding, history, state, seed)`: see `aloq.methods.held`. One that works long on what was told has
-    `learnt(encoding, history, state, seed)`, the state that saves the others from doing it again.
+    gives suggestions, each made as if those before it were out. One that learns for long has `learn(encoding, history, state, seed)`,
+    which gives the state that a suggestion would learn first; `stale(history, state)`, which says when that is due; and in `suggest_many`
+    an argument `hurry`, with which it goes on with the state as it is. One whose belief is a Gaussian process
+    also shows it, with `held(encoding, history, state, seed)`: see `aloq.methods.held`.
     """
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion: ...

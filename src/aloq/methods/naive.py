@@ -58,9 +58,9 @@ class Naive:
         """The policy of highest expected return among those simulated."""
         return self.search.recommend(*_without_environment(encoding, history), state, seed)
 
-    def learnt(self, encoding: Encoding, history: History, state: State | None, seed: int) -> State:
+    def learn(self, encoding: Encoding, history: History, state: State | None, seed: int) -> State:
         """The state after all that was told."""
-        return self.search.learnt(*_without_environment(encoding, history), state, seed)
+        return self.search.learn(*_without_environment(encoding, history), state, seed)
 
     def held(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Held:
         """The belief itself, which knows no environment."""

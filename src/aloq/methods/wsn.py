@@ -53,9 +53,9 @@ class WSN:
         """The policy of highest expected fbar among those simulated."""
         return self.search.recommend(encoding.on_levels(self.levels), history, state, seed)
 
-    def learnt(self, encoding: Encoding, history: History, state: State | None, seed: int) -> State:
+    def learn(self, encoding: Encoding, history: History, state: State | None, seed: int) -> State:
         """The state after all that was told."""
-        return self.search.learnt(encoding.on_levels(self.levels), history, state, seed)
+        return self.search.learn(encoding.on_levels(self.levels), history, state, seed)
 
     def held(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Held:
         """The belief itself, about listed environments."""

@@ -12,6 +12,7 @@ import numpy as np
 from aloq.methods.interface import Array, Method, Suggestion
 from aloq.problem.encoding import Encoding
 from aloq.study.arguments import check_point
+from aloq.study.learner import Learner
 from aloq.study.ledger import Ledger, encoded, first_with
 from aloq.study.record import Record, plain
 
@@ -21,8 +22,8 @@ _OTHERS = 64  # of each kind that are tried where a pair must not be asked for
 class Drafts:
     """Records of trials to ask for, each taking those before into account."""
 
-    def __init__(self, ledger: Ledger, method: Method, seed: int) -> None:
-        self._encoding, self._method, self._seed = ledger.encoding, method, seed
+    def __init__(self, ledger: Ledger, method: Method, seed: int, learner: Learner | None = None) -> None:
+        self._encoding, self._method, self._seed, self._learner = ledger.encoding, method, seed, learner
         self._history, self._state = ledger.history(), ledger.state()
         # Views: trials that were asked for stay as they are, also while others are told.
         self._asked, self._entries = ledger.points, ledger.entries
@@ -30,16 +31,19 @@ class Drafts:
         self._drafted = self._asked[:0]  # (k, D)
         self._records: list[Record] = []
 
-    def make(self, count: int) -> list[Record]:
+    def make(self, count: int) -> Iterator[Record]:
         """So many more, in one go where the method knows how to."""
-        together = getattr(self._method, "suggest_many", None)
-        if count == 1 or together is None:
-            return [self._next() for _ in range(count)]
-        suggestions = together(self._encoding, self._history, copy.deepcopy(self._state), self._seed, count)
-        return [self._draft(suggestion) for suggestion in suggestions]
+        return (self._draft(suggestion) for suggestion in self._suggestions(count))
 
-    def _next(self) -> Record:
-        return self._draft(self._method.suggest(self._encoding, self._history, copy.deepcopy(self._state), self._seed))
+    def _suggestions(self, count: int) -> Iterator[Suggestion]:
+        together = getattr(self._method, "suggest_many", None)
+        if self._learner is not None:
+            yield from self._learner.suggest(self._encoding, self._history, copy.deepcopy(self._state), count)
+        elif count == 1 or together is None:
+            for _ in range(count):
+                yield self._method.suggest(self._encoding, self._history, copy.deepcopy(self._state), self._seed)
+        else:
+            yield from together(self._encoding, self._history, copy.deepcopy(self._state), self._seed, count)
 
     def _draft(self, suggestion: Suggestion) -> Record:
         """The trial at the point suggested, or at another one if that is out already, or has failed."""
@@ -48,10 +52,11 @@ class Drafts:
         for candidate in itertools.chain([point], others(self._encoding, point, rng), [point]):
             x, t = candidate[: self._encoding.policy_dim], candidate[self._encoding.policy_dim :]
             policy, environment = self._policy(x), self._encoding.decode_environment(t)
-            if self._free(encoded(self._encoding, policy, environment)):
+            place = encoded(self._encoding, policy, environment)
+            if self._free(place):
                 break
         record = {"event": "ask", "id": self._history.asked, "policy": policy, "environment": environment}
-        return self._taken_in(plain("state of a method", record | {"state": suggestion.state}))
+        return self._taken_in(plain("state of a method", record | {"state": suggestion.state}), place)
 
     def _free(self, point: Array) -> bool:
         return not any(np.any(np.all(points == point, axis=1)) for points in (self._history.pending, self._failed))
@@ -64,8 +69,7 @@ class Drafts:
         number = first_with(x, self._drafted)
         return self._encoding.decode_policy(x) if number is None else self._records[number]["policy"]
 
-    def _taken_in(self, record: Record) -> Record:
-        point = encoded(self._encoding, record["policy"], record["environment"])
+    def _taken_in(self, record: Record, point: Array) -> Record:
         self._drafted = np.concatenate([self._drafted, point[None]])
         self._records.append(record)
         self._state = record["state"]

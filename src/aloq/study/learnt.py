@@ -16,7 +16,7 @@ class Learnt:
 
     def state(self, method: Method, ledger: Ledger, seed: int) -> State | None:
         """Up to date where the method can say it, else as it was left; a copy."""
-        learn = getattr(method, "learnt", None)
+        learn = getattr(method, "learn", None)
         if learn is None:
             return ledger.state()
         count = len(ledger.log)

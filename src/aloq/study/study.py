@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import copy
 import importlib
+import itertools
+import math
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsFloat, SupportsIndex, overload
@@ -31,6 +34,7 @@ from aloq.study.checks import real, shown, whole
 from aloq.study.crew import Crew, Executors
 from aloq.study.drafts import Drafts
 from aloq.study.journal import Journal, read
+from aloq.study.learner import Learner
 from aloq.study.learnt import Learnt
 from aloq.study.ledger import Ledger, replay
 from aloq.study.outcome import Simulate
@@ -45,6 +49,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from aloq.methods.held import Held
+
+
+_PORTIONS = 8  # in which a round of parallel trials is handed out, so that the first need not wait for the last to be chosen
 
 
 class Counts(NamedTuple):
@@ -148,19 +155,22 @@ class Study:
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
         """The next pair to simulate, or a list of `n`. Each takes into account those still pending."""
         with self._lock:
-            trials = self._ask(1 if n is None else whole("n", n, least=1))
+            count = 1 if n is None else whole("n", n, least=1)
+            trials = list(self._ask(count, count))
             self._held.update(trial.id for trial in trials)
         return trials[0] if n is None else trials
 
-    def _ask(self, n: int) -> list[Trial]:
+    def _ask(self, n: int, together: int, learner: Learner | None = None) -> Iterator[Trial]:
+        """The next `n` trials, handed out so many `together`."""
         # Suggestions are made outside `_lock`, so that returns can be told meanwhile; `_asking` keeps them one after the other.
         with self._asking:
             with self._lock:
                 self._check_open()
-                drafts = Drafts(self._ledger, self._method, self._seed)
-            records = drafts.make(n)
-            with self._lock:
-                return self._hand_out(records)
+                drafts = Drafts(self._ledger, self._method, self._seed, learner).make(n)
+            while records := list(itertools.islice(drafts, together)):
+                with self._lock:
+                    trials = self._hand_out(records)
+                yield from trials
 
     def _hand_out(self, records: list[Record]) -> list[Trial]:
         self._check_open()
@@ -249,10 +259,14 @@ class Study:
         executor, timeout = check_executor(executor), check_timeout(timeout)
         self._check_open()
         try:
-            with bar(progress, self.evaluations, evaluations) as report, closing(Crew(executor, parallel, timeout)) as crew:
-                flight = Flight(simulate, crew, retries)
-                with closing(Supply(self._ask, self._left_over(), parallel, flight.wake)) as supply:
-                    run(self, flight, supply, evaluations, parallel, report)
+            with ExitStack() as stack:
+                report = stack.enter_context(bar(progress, self.evaluations, evaluations))
+                flight = Flight(simulate, stack.enter_context(closing(Crew(executor, parallel, timeout))), retries)
+                ask = partial(self._ask, together=math.ceil(parallel / _PORTIONS))
+                if Learner.needed(self._method, parallel):
+                    ask = partial(ask, learner=stack.enter_context(closing(Learner(self._problem, self._method, self._seed))))
+                supply = stack.enter_context(closing(Supply(ask, self._left_over(), parallel, flight.wake)))
+                run(self, flight, supply, evaluations, parallel, report)
         except KeyboardInterrupt:
             if self._journal is not None:
                 kept = f"{self.evaluations} of {evaluations} evaluations are kept in {self._journal.path}"

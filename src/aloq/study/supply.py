@@ -10,6 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from aloq.study.trial import Trial
 
+_FEW = 8  # share of the places that is not worth asking for
+
 
 class Supply:
     """First the trials that were left over, then new ones.
@@ -18,11 +20,11 @@ class Supply:
     once: for the places that are free, and for those that will be by the time it is done, going by how long asking and simulating took.
     """
 
-    def __init__(self, ask: Callable[[int], list[Trial]], left: Iterable[Trial], parallel: int, notify: Callable[[], None]) -> None:
+    def __init__(self, ask: Callable[[int], Iterable[Trial]], left: Iterable[Trial], parallel: int, notify: Callable[[], None]) -> None:
         self._ask, self._parallel, self._notify = ask, parallel, notify
         self._ready = deque(left)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="aloq-ask") if parallel > 1 else None
-        self._asking: Future[list[Trial]] | None = None
+        self._asking: Future[None] | None = None
         self._cost = 0.0  # seconds to ask for one
         self._simulation = math.inf  # seconds, smoothed
 
@@ -38,7 +40,8 @@ class Supply:
             return self._fetch(free, most)
         taken = [self._ready.popleft() for _ in range(min(free, most, len(self._ready)))]
         wanted = min(free - len(taken) + self._soon(), most - len(taken)) - len(self._ready)
-        if wanted > 0 and self._asking is None:
+        # A few at a time would cost almost as much as many, so that they wait for others while there are some ready.
+        if wanted > (self._parallel // _FEW if self._ready else 0) and self._asking is None:
             self._asking = self._thread.submit(self._timed, wanted)
             self._asking.add_done_callback(lambda _: self._notify())
         return taken
@@ -51,16 +54,22 @@ class Supply:
     def _collect(self) -> None:
         if self._asking is not None and self._asking.done():
             done, self._asking = self._asking, None
-            self._ready.extend(done.result())
+            done.result()
 
-    def _timed(self, count: int) -> list[Trial]:
+    def _timed(self, count: int) -> None:
         start = time.perf_counter()
-        trials = self._ask(count)
+        for trial in self._ask(count):
+            self._ready.append(trial)
+            self._notify()
         self._cost = (time.perf_counter() - start) / count
-        return trials
 
     def _soon(self) -> int:
-        """How many places will be free by the time that they are asked for: half a round of simulations at most."""
+        """How many places will be free by the time that they are asked for: half a round of simulations at most.
+
+        So many also before the first comes back, since after that a method may have to learn for a while before it suggests anything.
+        """
+        if math.isinf(self._simulation):
+            return self._parallel // 2
         return min(round(self._parallel * self._parallel * self._cost / self._simulation), self._parallel // 2)
 
     def close(self) -> None:

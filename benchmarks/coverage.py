@@ -1,0 +1,129 @@
+"""How often does the 90 % interval of `best()` hold the truth?
+
+    python benchmarks/coverage.py --workers 2            # 200 runs of 40 evaluations
+    python benchmarks/coverage.py --runs 5
+
+Every run has a problem of its own: f is drawn from the model's prior, hyperparameters and noise included, over one policy variable and one
+environment variable of five values. `ALOQ()` is run on it, and the interval of the recommended policy's fbar is compared with its true
+fbar. The recommendation is the best of what was seen, so that it is too high on average if anything: that is part of what is measured.
+
+f is drawn exactly, value by value: each new one from its distribution given those drawn before. The model standardises the returns it sees,
+so that its prior is that of the draw up to location and scale.
+
+Every finished run is appended to the CSV at once, and runs already there are skipped: stop it and start it again at will.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FIELDS = ("seed", "true", "mean", "std", "low", "high", "inside", "noise")
+LEVELS = np.linspace(0.0, 1.0, 5)
+WEIGHTS = np.array([0.60, 0.25, 0.10, 0.04, 0.01])
+
+
+class Draw:
+    """A function of the unit square, drawn from the prior as it is looked at."""
+
+    def __init__(self, seed: int) -> None:
+        from aloq.gp.hyper import Model
+
+        self._rng, model = np.random.default_rng([seed, 77]), Model()
+
+        def positive(prior: tuple[float, float], size: int = 1) -> np.ndarray:
+            return np.exp(self._rng.normal(*prior, size=size))
+
+        self.variance, self.noise = float(positive(model.variance)[0]), float(positive(model.noise)[0])
+        self._length, self._alpha, self._beta = positive(model.length_scale, 2), positive(model.shape, 2), positive(model.shape, 2)
+        self._u, self._f = np.empty((0, 2)), np.empty(0)
+
+    def __call__(self, x: float, t: float) -> float:
+        """f at a pair, the same whenever it is asked for."""
+        from scipy.special import betainc
+
+        u = betainc(self._alpha, self._beta, np.array([x, t]))
+        same = np.flatnonzero(np.all(self._u == u, axis=1))
+        if len(same):
+            return float(self._f[same[0]])
+        k = self._covariance(self._u, u[None])[:, 0]
+        jitter = 1e-10 * self.variance
+        solved = np.linalg.solve(self._covariance(self._u, self._u) + jitter * np.eye(len(k)), np.stack([self._f, k], axis=1))
+        mean, variance = k @ solved[:, 0], self.variance - k @ solved[:, 1]
+        value = float(mean + np.sqrt(max(variance, 0.0)) * self._rng.standard_normal())
+        self._u, self._f = np.vstack([self._u, u]), np.append(self._f, value)
+        return value
+
+    def _covariance(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        gap = (u[:, None] - v[None]) / self._length
+        return self.variance * np.exp(-0.5 * np.sum(gap**2, axis=-1))
+
+    def expected(self, x: float) -> float:
+        """The true fbar of a policy."""
+        return float(WEIGHTS @ [self(x, t) for t in LEVELS])
+
+
+def one_run(seed: int, evaluations: int) -> tuple[Any, ...]:
+    os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
+    import aloq
+
+    f, rng = Draw(seed), np.random.default_rng([seed, 78])
+
+    def simulate(policy: dict[str, Any], environment: dict[str, Any]) -> float:
+        return f(policy["x"], environment["t"]) + np.sqrt(f.noise) * rng.standard_normal()
+
+    problem = aloq.Problem({"x": (0.0, 1.0)}, {"t": aloq.Discrete(LEVELS.tolist(), p=WEIGHTS.tolist())})
+    study = aloq.Study(problem, seed=seed)
+    study.optimize(simulate, evaluations, progress=False)
+    best = study.best()
+    (low, high), true = best.interval, f.expected(best.policy["x"])
+    return seed, true, best.mean, best.std, low, high, int(low <= true <= high), f.noise
+
+
+def report(path: Path) -> None:
+    from scipy import stats
+
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    inside = sum(int(row["inside"]) for row in rows)
+    low, high = stats.binomtest(inside, len(rows)).proportion_ci(0.95)
+    print(f"{inside} of {len(rows)} intervals of 90 % hold the truth: {inside / len(rows):.1%} (95 %: {low:.1%} to {high:.1%})")
+    off = np.array([(float(row["true"]) - float(row["mean"])) / float(row["std"]) for row in rows])
+    print(
+        f"(true - mean) / std: mean {off.mean():.2f}, standard deviation {off.std():.2f}; below the interval {np.mean(off < -1.6449):.1%}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--evaluations", type=int, default=40)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path("out/coverage.csv"))
+    args = parser.parse_args()
+
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    done = set()
+    if args.out.exists():
+        with args.out.open() as file:
+            done = {int(row["seed"]) for row in csv.DictReader(file)}
+    with args.out.open("a", newline="") as file, ProcessPoolExecutor(args.workers, get_context("spawn")) as pool:
+        writer = csv.writer(file)
+        if file.tell() == 0:
+            writer.writerow(FIELDS)
+        for run in as_completed([pool.submit(one_run, seed, args.evaluations) for seed in range(args.runs) if seed not in done]):
+            writer.writerow(run.result())
+            file.flush()
+            print(*run.result(), flush=True)
+    report(args.out)
+
+
+if __name__ == "__main__":
+    main()

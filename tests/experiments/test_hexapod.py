@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("dartpy")
@@ -12,6 +13,7 @@ from aloq import tasks
 from aloq.experiments import hexapod, store
 from aloq.experiments.target import Job, Outcome
 from aloq.report.styles import STYLES
+from aloq.tasks.hexapod import elites
 from aloq.tasks.hexapod.task import policy
 
 
@@ -29,7 +31,7 @@ def test_table_and_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     constant, other = (Job("hexapod", "hexapod-rear", method, 0, smoke=True) for method in ("best-intact", "rq-aloq"))
     outcome = hexapod.TARGET.perform(constant)
     assert outcome.columns["evaluations"] == [3, 6]
-    chosen = policy(0)
+    chosen = policy(int(np.argmax(elites.shipped().distance)))
     true = float(tasks.load("hexapod-rear").expected([chosen])[0])
     learnt = Outcome(dict(outcome.columns) | {"true": [0.0, true]}, chosen)
     results = store.results({"smoke": True}, [store.record(constant, outcome, 1.0), store.record(other, learnt, 1.0)])

@@ -39,6 +39,13 @@ def test_a_study_starts_with_the_design(study: Play) -> None:
         np.testing.assert_array_equal(study.suggestions[i].point, design_point(ENCODING, i, 0, True))
 
 
+def test_the_design_goes_on_while_all_returns_are_alike(study: Play) -> None:
+    history, state = at(study, INITIAL + 3)
+    flat = replace(history, values=np.full(len(history.values), 7.0))
+    np.testing.assert_array_equal(SMALL.suggest(ENCODING, flat, state, 0).point, design_point(ENCODING, history.asked, 0, True))
+    assert not SMALL.designing(ENCODING, history)
+
+
 def test_exploration_and_intensification_alternate(study: Play) -> None:
     """Even calls go to a new policy; odd calls to the policy believed best, by the very belief that the suggestion was made with, until
     it was simulated in every environment."""

@@ -122,8 +122,9 @@ class ALOQ:
         return len(history.told) > 0 and not _fresh(_from_state(state), history.distinct(), LAG)
 
     def designing(self, encoding: Encoding, history: History) -> bool:
-        """Whether the next pair is still one of the initial design; while nothing was told, the design goes on."""
-        return history.asked < self._initial(encoding) or not len(history.told)
+        """Whether the next pair is still one of the initial design. It goes on while all that was told is one value: a belief from that
+        knows of no place better than another, and would look into the corners of the space first."""
+        return history.asked < self._initial(encoding) or not len(history.told) or np.ptp(history.values) == 0
 
     def _policy(self, encoding: Encoding, history: History, belief: Belief, failures: Failures | None, seed: int) -> Array:
         """The most promising policy and, every other time, the one believed best so far."""

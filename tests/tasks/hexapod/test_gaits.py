@@ -11,6 +11,7 @@ import pytest
 
 from aloq import tasks
 from aloq.problem.errors import ProblemError
+from aloq.problem.variables import Archive
 from aloq.tasks.hexapod import elites, simulate, task, truth
 from aloq.tasks.hexapod.search import Outcome, Search, evaluate, search
 
@@ -109,6 +110,19 @@ def test_the_environment_is_independent_legs(name: str, legs: int) -> None:
         assert weight == pytest.approx(np.prod([odds[value] for value in state.values()]))
     assert loaded.name == name
     assert pickle.loads(pickle.dumps(loaded)).problem == loaded.problem
+
+
+def test_policies_are_the_gaits_that_cross_the_line_intact() -> None:
+    """On another processor rounding may differ, and a walk is chaotic: most must cross, not all."""
+    pytest.importorskip("dartpy")
+    loaded, known = tasks.load("hexapod-rear"), elites.shipped()
+    policies = loaded.problem.policy
+    assert isinstance(policies, Archive)
+    assert len(policies.points) == np.sum(known.distance >= truth.LINE)
+    chosen = np.random.default_rng(0).choice(len(policies.points), 9, replace=False)
+    intact = {"back_left": 1.0, "back_right": 1.0}
+    rewards = [loaded.simulate(dict(zip(task.DUTIES, policies.points[i].tolist(), strict=True)), intact) for i in chosen]
+    assert np.median(rewards) > 100
 
 
 def test_expected_is_the_weighted_sum_of_simulations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

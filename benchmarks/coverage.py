@@ -115,7 +115,7 @@ def main() -> None:
         with args.out.open() as file:
             done = {int(row["seed"]) for row in csv.DictReader(file)}
     with args.out.open("a", newline="") as file, ProcessPoolExecutor(args.workers, get_context("spawn")) as pool:
-        writer = csv.writer(file)
+        writer = csv.writer(file, lineterminator="\n")
         if file.tell() == 0:
             writer.writerow(FIELDS)
         for run in as_completed([pool.submit(one_run, seed, args.evaluations) for seed in range(args.runs) if seed not in done]):

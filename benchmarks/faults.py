@@ -89,7 +89,7 @@ def main() -> None:
             done = {(row["kind"], int(row["seed"])) for row in csv.DictReader(file)}
     jobs = [(kind, seed) for seed in range(args.seeds) for kind in KINDS if (kind, seed) not in done]
     with args.out.open("a", newline="") as file, ProcessPoolExecutor(args.workers, get_context("spawn")) as pool:
-        writer = csv.writer(file)
+        writer = csv.writer(file, lineterminator="\n")
         if file.tell() == 0:
             writer.writerow(FIELDS)
         for run in as_completed([pool.submit(one_run, kind, seed, args.evaluations) for kind, seed in jobs]):

@@ -156,7 +156,7 @@ def main() -> None:
             flush=True,
         )
         with args.out.open("a", newline="") as file:
-            csv.writer(file).writerow([n, row["100"], row["10000"], row["joint"], peer, peak])
+            csv.writer(file, lineterminator="\n").writerow([n, row["100"], row["10000"], row["joint"], peer, peak])
     if args.cold_start:
         report_cold_start(args.out.parent)
 

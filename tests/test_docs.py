@@ -27,7 +27,7 @@ NOT_RUN = {
     ("docs/howto/clusters.md", "needs MPI"),
     ("docs/howto/clusters.md", "needs a Kubernetes cluster"),
     ("docs/howto/clusters.md", "needs a queue of Slurm, PBS or LSF"),
-    ("docs/howto/hexapod.md", "hours on 16 cores"),
+    ("docs/howto/hexapod.md", "hours on one core"),
     ("docs/howto/hexapod.md", "minutes"),
     ("docs/howto/report.md", "serves until it is stopped"),
     ("docs/howto/reproducing.md", "days on one core"),

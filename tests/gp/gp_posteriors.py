@@ -120,11 +120,7 @@ class Run:
 def warmed_up(case: Case) -> Chains:
     """Chains as aloq starts them, but with longer warm-up, so that what remains is the sampler's own error."""
     structure, data = case.structure, case.data
-    before, fit.ROUNDS = fit.ROUNDS, ROUNDS
-    try:
-        return fit._fresh(structure, fit._best_mode(structure, data, random.key(0)), data, random.key(1), CHAINS)
-    finally:
-        fit.ROUNDS = before
+    return fit._fresh(structure, fit._best_mode(structure, data, random.key(0)), data, random.key(1), CHAINS, ROUNDS)
 
 
 def slice_sampling(case: Case, chains: Chains) -> Run:

@@ -133,10 +133,10 @@ def _best_mode(structure: Structure, data: Data, key: JaxArray, *scouts: Array) 
 def _fresh(structure: Structure, mode: Mode, data: Data, key: JaxArray, count: int, rounds: int = ROUNDS) -> Chains:
     """New chains around a mode. The Laplace approximation stands for as many moves as there are hyperparameters."""
     location, scale = np.asarray(mode.location), np.asarray(mode.scale)
-    zeta, keys = (np.asarray(part) for part in _around(location, scale, key, count))
+    zeta, keys = (np.asarray(part) for part in _around(location, scale, key, count, rounds))
     start = Chains(zeta, location, scale @ scale.T, float(structure.size))
     chains = start
-    for i, round_key in enumerate(keys[:rounds]):
+    for i, round_key in enumerate(keys):
         chains, _ = _move(structure, chains, data, round_key, MOVES_A_ROUND)
         if i < rounds // 2:  # these rounds still remember where the chains started
             chains = replace(chains, weight=start.weight)
@@ -160,10 +160,10 @@ def _normal(key: JaxArray, shape: tuple[int, ...]) -> JaxArray:
     return random.normal(key, shape)
 
 
-@program(static=("count",))
-def _around(location: JaxArray, scale: JaxArray, key: JaxArray, count: int) -> tuple[JaxArray, JaxArray]:
-    """Draws from the Gaussian at a mode, (count, P), and a key for each round that follows, (ROUNDS, 2)."""
-    first, *others = (random.fold_in(key, i) for i in range(ROUNDS + 1))
+@program(static=("count", "rounds"))
+def _around(location: JaxArray, scale: JaxArray, key: JaxArray, count: int, rounds: int) -> tuple[JaxArray, JaxArray]:
+    """Draws from the Gaussian at a mode, (count, P), and a key for each round that follows, (rounds, 2)."""
+    first, *others = (random.fold_in(key, i) for i in range(rounds + 1))
     return Student(location, scale).draw(first, count), jnp.stack([random.key_data(other) for other in others])
 
 

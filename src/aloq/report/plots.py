@@ -1,0 +1,130 @@
+"""Figures of a study for papers and slides: what the report shows, each as Matplotlib axes.
+
+Every function draws into `axes`, or into new ones, and gives them back: `plots.progress(study).figure.savefig("progress.svg")`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from aloq.problem.errors import ProblemError, nearest
+from aloq.report import drivers as environment_drivers
+from aloq.report import sensitivity as lengths
+from aloq.report import slices
+from aloq.report.canvas import BLACK, BLUE, ORANGE, VERMILION, FigureError, blank, caption
+from aloq.report.figure import draw_spending
+from aloq.report.seen import Seen
+from aloq.report.spending import spending as spent_on
+from aloq.report.summary import MOMENTS
+from aloq.study.best import Z90
+from aloq.study.study import Study
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from matplotlib.axes import Axes
+
+_BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}
+
+
+def progress(study: Study, axes: Axes | None = None) -> Axes:
+    """What the study would have answered at the time: the expected return of its recommendation, with the 90 % interval."""
+    axes = _axes(axes)
+    past = study.past(MOMENTS) | {study.evaluations: study.best()}
+    told = sorted(past)
+    mean, reach = np.array([past[n].mean for n in told]), Z90 * np.array([past[n].std for n in told])
+    axes.plot(told, mean, color=BLUE, linewidth=2, marker="o", markersize=3, label="recommendation, as believed then")
+    axes.fill_between(told, mean - reach, mean + reach, color=BLUE, label="90 % interval", **_BAND)
+    axes.set(xlabel="evaluations", ylabel="expected return")
+    caption(axes, "Progress", columns=2)
+    return axes
+
+
+def policy(study: Study, name: str, axes: Axes | None = None) -> Axes:
+    """The expected return along one policy variable, the others as recommended, with 90 % intervals."""
+    seen = Seen(study)
+    if not seen.believes:
+        raise FigureError(f"{type(study.method).__name__} has no belief about policies that it does not follow. Use another method.")
+    found = slices.slices(seen)
+    along = found[_place(name, [each.name for each in found], "policy")]
+    axes, reach = _axes(axes), Z90 * along.std
+    if along.kind == "line":
+        axes.plot(along.values, along.mean, color=BLUE, linewidth=2, label="expected return")
+        axes.fill_between(along.values, along.mean - reach, along.mean + reach, color=BLUE, label="90 % interval", **_BAND)
+    else:
+        values = [str(value) for value in along.values] if along.kind == "labels" else along.values
+        look: dict[str, Any] = {"color": BLUE, "fmt": "o", "alpha": 1.0 if along.kind == "labels" else 0.4}
+        axes.errorbar(values, along.mean, reach, label="expected return, 90 % interval", **look)
+    if along.kind != "labels":
+        axes.axvline(along.at, color=BLACK, linestyle=":", label="recommended")
+    if along.log:
+        axes.set_xscale("log")
+    axes.set(xlabel=name, ylabel="expected return")
+    caption(axes, f"Along {name}", columns=3)
+    return axes
+
+
+def drivers(study: Study, name: str, axes: Axes | None = None) -> Axes:
+    """What each value, or range of values, of an environment variable adds to the expected return of the recommended policy."""
+    found = environment_drivers.drivers(Seen(study))
+    if not found:
+        raise FigureError(f"{type(study.method).__name__} has no belief about single environments. Use another method.")
+    regions = found[_place(name, [each.name for each in found], "environment")].regions
+    axes, places = _axes(axes), np.arange(len(regions))
+    effects = [region.effect for region in regions]
+    reach = [Z90 * effect.contribution_std for effect in effects]
+    matters = np.array([effect.rare and effect.drives for effect in effects])
+    bars = axes.bar(places, [effect.contribution for effect in effects], yerr=reach, color=BLUE, ecolor=BLACK, capsize=3)
+    for bar in np.array(bars.patches, object)[matters]:
+        bar.set_color(VERMILION)
+    labels = [str(r.value) if r.low is None or r.high is None else f"{r.low:.3g} to {r.high:.3g}" for r in regions]
+    axes.set_xticks(places, [f"{label}\n{effect.probability:.2g}" for label, effect in zip(labels, effects, strict=True)], fontsize="small")
+    axes.axhline(0, color=BLACK, linewidth=1)
+    axes.set(xlabel=f"{name}, and its probability below", ylabel="added to the expected return")
+    axes.set_title(f"What {name} adds" + (", in red what is rare and matters" if matters.any() else ""), loc="left", fontweight="bold")
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def spending(study: Study, name: str, axes: Axes | None = None) -> Axes:
+    """Where along an environment variable simulations were spent, beside how likely that part is."""
+    variables = [variable.name for variable in study.problem.encoding.axes if variable.width]
+    _place(name, variables, "environment")
+    axes = _axes(axes)
+    draw_spending(axes, spent_on(study, name), name)
+    return axes
+
+
+def sensitivity(study: Study, axes: Axes | None = None) -> Axes:
+    """Length scales, median and 90 % of their samples: the shorter, the faster the return changes along a variable."""
+    found = lengths.sensitivities(Seen(study))
+    if not found:
+        raise FigureError(f"{type(study.method).__name__} has no length scales. Use another method.")
+    axes, places = _axes(axes), np.arange(len(found))[::-1]
+    low, middle, high = np.array([each.length for each in found]).T
+    of_policy = np.array([each.policy for each in found])
+    for these, colour, label in ((of_policy, BLUE, "policy"), (~of_policy, ORANGE, "environment")):
+        axes.hlines(places[these], low[these], high[these], color=colour, linewidth=3)
+        axes.scatter(middle[these], places[these], color=colour, zorder=3, label=label)
+    axes.set_yticks(places, [each.name if each.label is None else f"{each.name}: {each.label}" for each in found])
+    axes.axvline(1, color=BLACK, linestyle=":")
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("")
+    axes.set(xlabel="length scale (1 is the whole range)")
+    caption(axes, "Sensitivities", columns=2)
+    return axes
+
+
+def _axes(given: Axes | None) -> Axes:
+    return given if given is not None else blank(7.0, 4.2).subplots()
+
+
+def _place(name: str, known: Iterable[str], what: str) -> int:
+    """Where among the variables that vary one stands."""
+    names = list(known)
+    if name not in names:
+        raise ProblemError(f"`name` must be a {what} variable that varies ({', '.join(names)}), but is {name!r}.{nearest(name, names)}")
+    return names.index(name)

@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 EVALUATIONS ?= 100
-SEED ?= 0
+SEED ?= 1
 RUNS ?= 20
 WORKERS ?= 2
 

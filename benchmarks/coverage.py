@@ -16,14 +16,14 @@ Every finished run is appended to the CSV at once, and runs already there are sk
 from __future__ import annotations
 
 import argparse
-import csv
 import os
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+import kept_runs
 
 FIELDS = ("seed", "true", "mean", "std", "low", "high", "inside", "noise")
 LEVELS = np.linspace(0.0, 1.0, 5)
@@ -90,15 +90,14 @@ def one_run(seed: int, evaluations: int) -> tuple[Any, ...]:
 def report(path: Path) -> None:
     from scipy import stats
 
-    with path.open() as file:
-        rows = list(csv.DictReader(file))
+    from aloq.study.best import Z90
+
+    rows = kept_runs.rows(path)
     inside = sum(int(row["inside"]) for row in rows)
     low, high = stats.binomtest(inside, len(rows)).proportion_ci(0.95)
     print(f"{inside} of {len(rows)} intervals of 90 % hold the truth: {inside / len(rows):.1%} (95 %: {low:.1%} to {high:.1%})")
     off = np.array([(float(row["true"]) - float(row["mean"])) / float(row["std"]) for row in rows])
-    print(
-        f"(true - mean) / std: mean {off.mean():.2f}, standard deviation {off.std():.2f}; below the interval {np.mean(off < -1.6449):.1%}"
-    )
+    print(f"(true - mean) / std: mean {off.mean():.2f}, standard deviation {off.std():.2f}; below the interval {np.mean(off < -Z90):.1%}")
 
 
 def main() -> None:
@@ -109,19 +108,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out/coverage.csv"))
     args = parser.parse_args()
 
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    done = set()
-    if args.out.exists():
-        with args.out.open() as file:
-            done = {int(row["seed"]) for row in csv.DictReader(file)}
-    with args.out.open("a", newline="") as file, ProcessPoolExecutor(args.workers, get_context("spawn")) as pool:
-        writer = csv.writer(file, lineterminator="\n")
-        if file.tell() == 0:
-            writer.writerow(FIELDS)
-        for run in as_completed([pool.submit(one_run, seed, args.evaluations) for seed in range(args.runs) if seed not in done]):
-            writer.writerow(run.result())
-            file.flush()
-            print(*run.result(), flush=True)
+    jobs = [(seed,) for seed in range(args.runs)]
+    kept_runs.run(args.out, FIELDS, jobs, partial(one_run, evaluations=args.evaluations), args.workers)
     report(args.out)
 
 

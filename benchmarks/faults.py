@@ -12,14 +12,14 @@ skipped.
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import random
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import kept_runs
 
 FIELDS = ("kind", "seed", "true", "believed", "std", "told", "failed", "seconds")
 TASK = "arm-collision"
@@ -61,8 +61,7 @@ def one_run(kind: str, seed: int, evaluations: int) -> tuple[Any, ...]:
 def report(path: Path) -> None:
     import numpy as np
 
-    with path.open() as file:
-        rows = list(csv.DictReader(file))
+    rows = kept_runs.rows(path)
     medians = {}
     for kind in KINDS:
         some = [row for row in rows if row["kind"] == kind]
@@ -82,20 +81,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out/faults.csv"))
     args = parser.parse_args()
 
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    done = set()
-    if args.out.exists():
-        with args.out.open() as file:
-            done = {(row["kind"], int(row["seed"])) for row in csv.DictReader(file)}
-    jobs = [(kind, seed) for seed in range(args.seeds) for kind in KINDS if (kind, seed) not in done]
-    with args.out.open("a", newline="") as file, ProcessPoolExecutor(args.workers, get_context("spawn")) as pool:
-        writer = csv.writer(file, lineterminator="\n")
-        if file.tell() == 0:
-            writer.writerow(FIELDS)
-        for run in as_completed([pool.submit(one_run, kind, seed, args.evaluations) for kind, seed in jobs]):
-            writer.writerow(run.result())
-            file.flush()
-            print(*run.result(), flush=True)
+    jobs = [(kind, seed) for seed in range(args.seeds) for kind in KINDS]
+    kept_runs.run(args.out, FIELDS, jobs, partial(one_run, evaluations=args.evaluations), args.workers)
     report(args.out)
 
 

@@ -1,7 +1,6 @@
 """The rule for simulating the policy believed best once more.
 
-Its fbar rests on a few environments only, so it needs more than one simulation before it deserves to lead; once it is known well, they are
-better spent elsewhere.
+Its fbar rests on a few environments only, so it needs more than one simulation before it deserves to lead.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ class Intensify:
     """Simulate the leader, the policy of highest mean, again while its fbar is in doubt.
 
     In doubt: the standard deviation of its fbar is at least a `share` of that of the most promising policy. With share 0 the leader is
-    simulated every time, as in the paper.
+    simulated every time, as in the paper; above, a leader that is known well is passed over.
     """
 
     share: float = 0.0

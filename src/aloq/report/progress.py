@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aloq.study.best import Z90
 from aloq.study.study import Study
 from aloq.tasks import Task
 
 Array = NDArray[np.float64]
-
-_HALF_WIDTH = NormalDist().inv_cdf(0.95)  # of a 90 % interval, in standard deviations
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +31,12 @@ class Progress:
     @property
     def low(self) -> Array:
         """Lower end of the leader's 90 % interval: (n,)."""
-        return (self.mean - _HALF_WIDTH * self.std)[self.leader]
+        return (self.mean - Z90 * self.std)[self.leader]
 
     @property
     def high(self) -> Array:
         """Upper end of the leader's 90 % interval: (n,)."""
-        return (self.mean + _HALF_WIDTH * self.std)[self.leader]
+        return (self.mean + Z90 * self.std)[self.leader]
 
 
 def progress(study: Study, task: Task) -> Progress:

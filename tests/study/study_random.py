@@ -12,9 +12,9 @@ from scipy import stats
 from aloq.acquisition.maximise import MultiStart
 from aloq.methods.aloq import ALOQ
 from aloq.methods.interface import Method
-from aloq.problem.distributions import Discrete
+from aloq.problem.distributions import Discrete, Samples
 from aloq.problem.problem import Problem
-from aloq.problem.variables import Choice, Integer, Real
+from aloq.problem.variables import Archive, Choice, Integer, Real
 from aloq.study.study import Study
 
 # Small, so that a step takes milliseconds once compiled.
@@ -28,7 +28,11 @@ environments = st.one_of(
     st.just(Choice(["ok", "failed"], p=[0.999, 0.001])),
     st.just(stats.norm(3, 2)),
     st.just(stats.uniform(-1, 1e-6)),
+    st.just(stats.expon(scale=1e6)),
 )
+# Of several variables at once: policies from a list, a joint sample of environments with a point twice.
+GAITS = Archive(np.array([[0.0, 1e5], [0.0, -1e5], [1.0, 0.0], [0.5, 3.0], [0.25, 4.0]]))
+WEATHER = Samples(np.array([[0.0, 5.0], [1.0, 5.0], [1.0, 7.0], [1.0, 7.0]]), names=["wind", "load"])
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,11 @@ class Scene:
 
 @st.composite
 def scenes(draw: st.DrawFn) -> Scene:
-    policy = {f"p{i}": draw(policies) for i in range(draw(st.integers(1, 2)))}
+    variables = {f"p{i}": draw(policies) for i in range(draw(st.integers(1, 2)))}
+    policy = draw(st.sampled_from([variables, variables, variables, GAITS]))
     environment = {f"e{i}": draw(environments) for i in range(draw(st.integers(1, 2)))}
+    if draw(st.sampled_from([False, False, False, True])):
+        environment["weather"] = WEATHER
     value = draw(st.sampled_from([None, -5.0]))
     problem = Problem(policy, environment, draw(st.sampled_from(["maximize", "minimize"])), failure_value=value)
     kind = draw(st.sampled_from(["constant", "duplicated", "discontinuous", "random"]))
@@ -59,19 +66,23 @@ def value_of(scene: Scene, point: Any, rng: np.random.Generator) -> float:
     return scene.scale * float(rng.standard_cauchy())
 
 
+def _policies(problem: Problem) -> float:
+    """How many there are."""
+    if isinstance(problem.policy, Archive):
+        return len(problem.policy.points)
+    return np.prod([len(v.values) if isinstance(v, Choice) else 3 if isinstance(v, Integer) else np.inf for v in problem.policy.values()])
+
+
 def survives(scene: Any, method: Method) -> None:
     """Ask for several at a time, tell and fail in any order, and look at what came."""
     study = Study(scene.problem, method, seed=scene.seed)
     rng = np.random.default_rng(scene.seed)
     encoding, out = scene.problem.encoding, list[Any]()
-    pairs = np.prod(
-        [len(v.values) if isinstance(v, Choice) else 3 if isinstance(v, Integer) else np.inf for v in scene.problem.policy.values()]
-    )
     for count in (3, 2, 1, 2, 1):
         out += study.ask(count)
         points = [np.concatenate([encoding.encode_policy(t.policy), encoding.encode_environment(t.environment)]) for t in out]
         assert all(((p >= 0) & (p <= 1)).all() for p in points)
-        if pairs * encoding.nodes > 4 * len(out):
+        if _policies(scene.problem) * encoding.nodes > 4 * len(out):
             assert len({p.tobytes() for p in points}) == len(points), "a pair is out twice"
         for i in sorted(rng.choice(len(out), size=len(out) // 2, replace=False), reverse=True):
             trial = out.pop(int(i))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import study_stub
+from scipy.stats import norm
 from study_stub import Alert, simulate
 
 from aloq.methods.interface import History, State, Suggestion
@@ -193,12 +194,12 @@ def test_best_is_in_the_users_units_and_among_the_simulated(direction: str) -> N
     assert best.mean == row["value"]
     assert best.policy == {name: row[f"policy.{name}"] for name in study.problem.policy_names}
     assert best.std == pytest.approx(1 / 12)
-    assert best.interval == pytest.approx((best.mean - 1.6449 / 12, best.mean + 1.6449 / 12))
+    assert best.interval == pytest.approx(norm.interval(0.9, best.mean, 1 / 12))
 
 
 def test_best_reads_well() -> None:
     best = Best({"kp": 1 / 3, "mode": "walk", "gait": 2}, mean=2.0, std=0.5)
-    assert str(best) == "kp=0.333333, mode='walk', gait=2: expected return 2 ± 0.5 (90 %: 1.17755 to 2.82245)"
+    assert str(best) == "kp=0.333333, mode='walk', gait=2: expected return 2 ± 0.5 (90 %: 1.17757 to 2.82243)"
     assert repr(best).startswith("Best(policy={'kp': 0.333")
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from scipy.special import ndtri
+
 from aloq.methods.interface import Method, State
 from aloq.problem.encoding import Encoding
 from aloq.study.ledger import Ledger
 
 # The standard normal's 95 % quantile: 90 % of the mass lies within this many standard deviations.
-Z90 = 1.6449
+Z90 = float(ndtri(0.95))
 
 
 @dataclass(frozen=True)

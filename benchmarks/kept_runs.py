@@ -18,12 +18,23 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def run(path: Path, fields: Sequence[str], jobs: Sequence[tuple[Any, ...]], one: Callable[..., tuple[Any, ...]], workers: int) -> None:
-    """Call `one` with each of the jobs, in processes. It gives the fields of a line, of which the first are those of the job."""
+def run(
+    path: Path,
+    fields: Sequence[str],
+    jobs: Sequence[tuple[Any, ...]],
+    one: Callable[..., tuple[Any, ...]],
+    workers: int,
+    fresh: bool = False,
+) -> None:
+    """Call `one` with each of the jobs, in processes: a fresh one for each, if asked for. It gives the fields of a line, of which the first
+    are those of the job."""
     path.parent.mkdir(parents=True, exist_ok=True)
     done = [tuple(row[name] for name in fields) for row in rows(path)]
     left = [job for job in jobs if not any(line[: len(job)] == tuple(map(str, job)) for line in done)]
-    with path.open("a", newline="") as file, ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+    with (
+        path.open("a", newline="") as file,
+        ProcessPoolExecutor(workers, get_context("spawn"), max_tasks_per_child=1 if fresh else None) as pool,
+    ):
         writer = csv.writer(file, lineterminator="\n")
         if file.tell() == 0:
             writer.writerow(fields)

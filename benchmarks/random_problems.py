@@ -1,28 +1,36 @@
 """Studies of random problems with random returns, as in tests/study/test_random_problems.py, but many.
 
-python benchmarks/random_problems.py             # 1,000 problems
+    python benchmarks/random_problems.py --workers 2             # 1,000 problems
+
+A problem of new shape is compiled for some ten seconds. A process that holds too many programs runs out of maps of its memory, so each
+studies a few dozen problems and ends. Groups that are done are skipped when it is started again.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+import kept_runs
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "study"))
+FIELDS = ("group", "problems", "seconds")
+SIZE = 40  # problems a group
 
-from study_random import SMALL, Scene, scenes, survives
 
+def studied(group: int) -> tuple[Any, ...]:
+    """Hypothesis draws a group of problems, as its number says; one that does not survive is reduced, and raised."""
+    from hypothesis import HealthCheck, given, seed, settings
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--problems", type=int, default=1000)
-    args = parser.parse_args()
-    count = 0
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "study"))
+    from study_random import SMALL, Scene, scenes, survives
 
-    @settings(max_examples=args.problems, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    count, start = 0, time.perf_counter()
+
+    @seed(group)
+    @settings(max_examples=SIZE, deadline=None, suppress_health_check=list(HealthCheck), database=None)
     @given(scenes())
     def study(scene: Scene) -> None:
         nonlocal count
@@ -30,6 +38,18 @@ def main() -> None:
         count += 1
 
     study()
+    return group, count, round(time.perf_counter() - start)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--problems", type=int, default=1000)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path("out/random_problems.csv"))
+    args = parser.parse_args()
+
+    kept_runs.run(args.out, FIELDS, [(group,) for group in range(-(-args.problems // SIZE))], studied, args.workers, fresh=True)
+    count = sum(int(row["problems"]) for row in kept_runs.rows(args.out))
     print(f"{count} problems: none crashed, none left its bounds, no pair was out twice")
 
 

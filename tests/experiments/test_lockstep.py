@@ -93,7 +93,7 @@ def test_runs_in_lockstep_choose_what_they_choose_alone() -> None:
         for name in ("true", "believed", "std"):
             np.testing.assert_allclose(found.columns[name], alone.columns[name], rtol=1e-6, atol=1e-6)
     assert all(tally.calls == tally.lanes for tally in batches.tallies.values())  # nobody fell out of step
-    assert batches.tallies["believe"].batches == 4 + 5  # suggestions and recommendations
+    assert batches.tallies["believe"].batches == 5  # each for a recommendation and the suggestion after it
 
 
 def test_a_round_is_one_execution() -> None:

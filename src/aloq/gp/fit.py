@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array as JaxArray
@@ -46,6 +47,7 @@ FEWER_ROUNDS = 1
 WIDTH = 1.2
 
 
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class Chains:
     """Hyperparameter samples, and the moments of where they have been."""

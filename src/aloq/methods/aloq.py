@@ -22,6 +22,7 @@ from aloq.acquisition.maximise import Direct, Maximiser, MultiStart
 from aloq.acquisition.policy import EI, UCB, PolicyRule
 from aloq.gp.fit import Chains, Scale, update
 from aloq.gp.hyper import Model, Structure
+from aloq.gp.memory import last_kept
 from aloq.gp.numerics import computing, pad, padded_size
 from aloq.gp.posterior import Points
 from aloq.methods.batch import Setting, batch_of, thinned
@@ -36,6 +37,9 @@ from aloq.quadrature.embedding import measures
 
 # In batches, chains are moved on when the data have grown by this share: they are what takes longest, and change slowly.
 LAG = 0.25
+
+# What is asked between two trials, such as which policy is best, needs the same belief as the choice of the next.
+_update, _believe = last_kept(update), last_kept(believe)
 
 
 @register
@@ -177,7 +181,7 @@ class ALOQ:
         if before is not None and _fresh(before, known, lag):
             return before
         y = Scale.of(known.values).standardise(known.values)
-        return update(self._structure(encoding), known.told, y, before, self.samples, [seed, len(history.told), 3])
+        return _update(self._structure(encoding), known.told, y, before, self.samples, [seed, len(history.told), 3])
 
     def _belief(self, encoding: Encoding, history: History, chains: Chains, room: int = 0) -> tuple[Belief, Scale]:
         """The belief about fbar, with room for more pairs, and the scale of the returns it works on."""
@@ -187,7 +191,7 @@ class ALOQ:
         size = padded_size(len(known) + room)
         told, out = np.ones(n), np.ones(len(known))
         parts: list[Any] = [pad(part, size) for part in (known, scale.standardise(history.values), told, out)]
-        return believe(self._structure(encoding), chains.zeta, Points(*parts), measures(encoding)), scale
+        return _believe(self._structure(encoding), chains.zeta, Points(*parts), measures(encoding)), scale
 
 
 def _fresh(chains: Chains | None, known: History, lag: float) -> bool:

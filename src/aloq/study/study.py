@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsFloat, Supports
 
 import numpy as np
 
-from aloq.methods.interface import Method, Prediction, State
+from aloq.methods.interface import Method, Prediction
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import AloqError, JournalError, StudyError
 from aloq.problem.objective import Expectation
@@ -35,7 +35,6 @@ from aloq.study.crew import Crew, Executors
 from aloq.study.drafts import Drafts
 from aloq.study.journal import Journal, read
 from aloq.study.learner import Learner
-from aloq.study.learnt import Learnt
 from aloq.study.ledger import Ledger, replay
 from aloq.study.outcome import Simulate
 from aloq.study.progress import Show, bar
@@ -77,7 +76,6 @@ class Study:
         self._seed = check_seed(seed)
         self._ledger = Ledger.of(problem)
         self._held: set[int] = set()  # trials that `ask` gave to the user of this process
-        self._learnt = Learnt()
         self._lock = threading.RLock()
         self._asking = threading.RLock()
         self._closed = False
@@ -286,7 +284,7 @@ class Study:
         if objective is not None and not isinstance(objective, Expectation):
             raise StudyError(f"`objective` must be aloq.Expectation() for now, but is {shown(objective)}.")
         ledger = self._informed("best")
-        return recommended(self._method, ledger, _under(ledger, environment), self._state(ledger), self._seed)
+        return recommended(self._method, ledger, _under(ledger, environment), ledger.state(), self._seed)
 
     def predict(self, policies: Sequence[Mapping[str, Any]], environment: Any = None) -> Prediction:
         """The belief about the expected return of each of `policies`, a list of dicts: arrays `.mean` and `.std`.
@@ -300,13 +298,13 @@ class Study:
         if not policies:
             return Prediction(mean=np.empty(0), std=np.empty(0))
         encoded = np.stack([ledger.encoding.encode_policy(policy) for policy in policies])
-        belief = self._method.predict(_under(ledger, environment), ledger.history(), self._state(ledger), self._seed, encoded)
+        belief = self._method.predict(_under(ledger, environment), ledger.history(), ledger.state(), self._seed, encoded)
         return Prediction(mean=ledger.sign * np.asarray(belief.mean), std=np.asarray(belief.std))
 
     def held(self) -> Held | None:
         """The belief itself, larger being better whatever the direction, or None where the method shows none. For reports."""
         ledger, held = self._informed("held"), getattr(self._method, "held", None)
-        return None if held is None else held(ledger.encoding, ledger.history(), self._state(ledger), self._seed)
+        return None if held is None else held(ledger.encoding, ledger.history(), ledger.state(), self._seed)
 
     def past(self, most: int = 32, known: Mapping[int, Best] | None = None) -> dict[int, Best]:
         """What `best` answered, or would have, at up to so many earlier numbers of returns; those in `known` are not computed again."""
@@ -316,9 +314,6 @@ class Study:
         """Write a page (.html) that shows the recommendation, what it rests on, and all trials. It needs no network to be read."""
         # By name: a report is made from a study, so that nothing here may depend on it.
         importlib.import_module("aloq.report.html").write(self, path)
-
-    def _state(self, ledger: Ledger) -> State | None:
-        return self._learnt.state(self._method, ledger, self._seed)
 
     def _informed(self, verb: str) -> Ledger:
         if not self._ledger.returns:

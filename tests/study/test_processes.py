@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
+import operator
 import os
+import pickle
 import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -210,3 +214,20 @@ def test_a_parallel_study_killed_at_random_moments_loses_nothing(path: Path) -> 
         entries = study._ledger.entries
         assert all(entry.value == simulate(entry.trial.policy, entry.trial.environment) for entry in entries)
         assert before.items() <= {entry.trial.id: entry.value for entry in entries}.items()
+
+
+@pytest.mark.parametrize("moment", ["before it is prepared", "while it simulates"])
+def test_a_simulating_process_ends_quietly_when_its_worker_is_gone(tmp_path: Path, moment: str) -> None:
+    ours, theirs = multiprocessing.Pipe()
+    code = f"from aloq.study.child import serve; serve({theirs.fileno()}, {str(tmp_path)!r})"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], pass_fds=[theirs.fileno()], start_new_session=True, stderr=subprocess.PIPE, text=True
+    )
+    theirs.close()
+    if moment == "while it simulates":
+        ours.send_bytes(pickle.dumps({}))
+        ours.send_bytes(pickle.dumps((operator.eq, {}, {})))
+        ours.recv_bytes()
+    ours.close()
+    assert process.communicate(timeout=30)[1] == ""
+    assert process.returncode == -signal.SIGKILL

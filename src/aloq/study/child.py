@@ -24,7 +24,7 @@ import time
 import traceback
 from multiprocessing import Pipe, spawn
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from aloq.problem.errors import StudyError
 from aloq.study import output
@@ -214,11 +214,18 @@ def _unloadable(trace: str) -> StudyError:
 
 
 def serve(fd: int, folder: str) -> None:
-    """The child's life."""
+    """The child's life. The end of the worker, however it came, closes the pipe and ends this process with all it started."""
     from multiprocessing.connection import Connection
 
     output.keep_in(Path(folder))
     pipe: Connection = Connection(fd)
+    try:
+        _serve(pipe)
+    except (OSError, EOFError):
+        _end()
+
+
+def _serve(pipe: Connection) -> None:
     tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     preparation = pickle.loads(pipe.recv_bytes())
     threading.Thread(target=_listen, args=(pipe, tasks), daemon=True).start()
@@ -226,7 +233,7 @@ def serve(fd: int, folder: str) -> None:
         try:
             task = tasks.get(timeout=IDLE)
         except queue.Empty:
-            os.killpg(os.getpid(), signal.SIGKILL)
+            _end()
         try:
             loaded = _load(preparation, task)
         except BaseException:
@@ -241,11 +248,17 @@ def serve(fd: int, folder: str) -> None:
 
 
 def _listen(pipe: Connection, tasks: queue.SimpleQueue[bytes]) -> None:
-    """Pass tasks on. The end of the worker, however it came, closes the pipe and ends this process with all it started."""
+    """Pass tasks on, until the worker is gone."""
     with contextlib.suppress(OSError, EOFError):
         while True:
             tasks.put(pipe.recv_bytes())
+    _end()
+
+
+def _end() -> NoReturn:
+    """End this process and what the simulator started, at once."""
     os.killpg(os.getpid(), signal.SIGKILL)
+    raise AssertionError("a signal that cannot be caught")
 
 
 def _load(preparation: dict[str, Any] | None, task: bytes) -> Any:

@@ -5,6 +5,7 @@ import math
 import pickle
 import threading
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from scipy.stats import norm
 from study_stub import Alert, simulate
 
 from aloq.methods.interface import History, State, Suggestion
+from aloq.methods.naive import Naive
+from aloq.methods.reinforce import Reinforce
 from aloq.problem.distributions import Discrete
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import ProblemError, StudyError
@@ -215,6 +218,15 @@ def test_best_under_another_environment_sees_its_weights(problem: Problem) -> No
     assert study.trials().equals(before)
     with pytest.raises(ProblemError, match="sensor"):
         study.best(environment={"payload": other["payload"]})
+
+
+@pytest.mark.parametrize("method", [Naive(), Reinforce()])
+def test_methods_that_know_no_environment_refuse_another_distribution(problem: Problem, method: Any) -> None:
+    study = Study(problem, method)
+    study.optimize(simulate, 2, progress=False)
+    for question in (study.best, partial(study.predict, [study.ask().policy])):
+        with pytest.raises(StudyError, match=f"must be left out: {type(method).__name__} takes environments for noise"):
+            question(environment=problem.environment)
 
 
 def test_objectives_other_than_the_expectation_are_refused(study: Study) -> None:

@@ -114,7 +114,8 @@ class Method(Protocol):
     gives suggestions, each made as if those before it were out. One that learns for long has `learn(encoding, history, state, seed)`,
     which gives the state that a suggestion would learn first; `stale(history, state)`, which says when that is due; and in `suggest_many`
     an argument `hurry`, with which it goes on with the state as it is. One whose belief is a Gaussian process
-    also shows it, with `held(encoding, history, state, seed)`: see `aloq.methods.held`.
+    also shows it, with `held(encoding, history, state, seed)`: see `aloq.methods.held`. One that cannot tell environments apart says so
+    with `blind = True`: what it believes holds for the distribution it drew from, and for no other.
     """
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion: ...

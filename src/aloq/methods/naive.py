@@ -8,6 +8,7 @@ an outlier, and rarely meets one.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,6 +35,8 @@ class Naive:
     p(theta) it drew from, and for no other.
     """
 
+    blind: ClassVar[bool] = True
+
     search: ALOQ = field(default_factory=lambda: _blind(ALOQ.paper()))
 
     @classmethod
@@ -57,10 +60,6 @@ class Naive:
     def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
         """The policy of highest expected return among those simulated."""
         return self.search.recommend(*_without_environment(encoding, history), state, seed)
-
-    def learn(self, encoding: Encoding, history: History, state: State | None, seed: int) -> State:
-        """The state after all that was told."""
-        return self.search.learn(*_without_environment(encoding, history), state, seed)
 
     def held(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Held:
         """The belief itself, which knows no environment."""

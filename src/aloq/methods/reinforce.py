@@ -15,7 +15,7 @@ counts with the noise it was drawn with, whenever it comes back; failed simulati
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 import numpy as np
 
@@ -36,6 +36,8 @@ class Reinforce:
     It starts in the middle of the policy space with standard deviation `width`. `memory` is the number of batches whose returns are the
     estimate of what the Gaussian earns.
     """
+
+    blind: ClassVar[bool] = True
 
     batch: int = 5
     rate: float = 1.0

@@ -53,10 +53,6 @@ class WSN:
         """The policy of highest expected fbar among those simulated."""
         return self.search.recommend(encoding.on_levels(self.levels), history, state, seed)
 
-    def learn(self, encoding: Encoding, history: History, state: State | None, seed: int) -> State:
-        """The state after all that was told."""
-        return self.search.learn(encoding.on_levels(self.levels), history, state, seed)
-
     def held(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Held:
         """The belief itself, about listed environments."""
         return self.search.held(encoding.on_levels(self.levels), history, state, seed)

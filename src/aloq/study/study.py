@@ -284,7 +284,7 @@ class Study:
         if objective is not None and not isinstance(objective, Expectation):
             raise StudyError(f"`objective` must be aloq.Expectation() for now, but is {shown(objective)}.")
         ledger = self._informed("best")
-        return recommended(self._method, ledger, _under(ledger, environment), ledger.state(), self._seed)
+        return recommended(self._method, ledger, self._under(ledger, environment), ledger.state(), self._seed)
 
     def predict(self, policies: Sequence[Mapping[str, Any]], environment: Any = None) -> Prediction:
         """The belief about the expected return of each of `policies`, a list of dicts: arrays `.mean` and `.std`.
@@ -298,7 +298,7 @@ class Study:
         if not policies:
             return Prediction(mean=np.empty(0), std=np.empty(0))
         encoded = np.stack([ledger.encoding.encode_policy(policy) for policy in policies])
-        belief = self._method.predict(_under(ledger, environment), ledger.history(), ledger.state(), self._seed, encoded)
+        belief = self._method.predict(self._under(ledger, environment), ledger.history(), ledger.state(), self._seed, encoded)
         return Prediction(mean=ledger.sign * np.asarray(belief.mean), std=np.asarray(belief.std))
 
     def held(self) -> Held | None:
@@ -314,6 +314,15 @@ class Study:
         """Write a page (.html) that shows the recommendation, what it rests on, and all trials. It needs no network to be read."""
         # By name: a report is made from a study, so that nothing here may depend on it.
         importlib.import_module("aloq.report.html").write(self, path)
+
+    def _under(self, ledger: Ledger, environment: Any) -> Encoding:
+        """The study's encoding, under another distribution of the environment if one is given."""
+        if environment is None:
+            return ledger.encoding
+        if getattr(self._method, "blind", False):
+            name = type(self._method).__name__
+            raise StudyError(f"`environment` must be left out: {name} takes environments for noise, and knows nothing about others.")
+        return ledger.encoding.reweighted(environment)
 
     def _informed(self, verb: str) -> Ledger:
         if not self._ledger.returns:
@@ -365,8 +374,3 @@ def _begun(path: str | os.PathLike[str]) -> _Begun:
     if contents.header is None:
         raise JournalError(f"{path} is empty: there is no study to resume. Start one: aloq.Study(problem, journal={str(path)!r}).")
     return _Begun(contents.header, contents.records)
-
-
-def _under(ledger: Ledger, environment: Any) -> Encoding:
-    """The study's encoding, under another distribution of the environment if one is given."""
-    return ledger.encoding if environment is None else ledger.encoding.reweighted(environment)

@@ -123,9 +123,14 @@ def warmed_up(case: Case) -> Chains:
     return fit._fresh(structure, fit._best_mode(structure, data, random.key(0)), data, random.key(1), CHAINS, ROUNDS)
 
 
+def approximated(chains: Chains) -> Student:
+    """The approximation q that these chains would move by."""
+    return fit.approximation(jnp.asarray(chains.mean), jnp.asarray(chains.cov))
+
+
 def slice_sampling(case: Case, chains: Chains) -> Run:
     """aloq's sampler with its approximation q held fixed. A turn is one evaluation for every chain, also for those that wait."""
-    structure, data, q, zeta = case.structure, case.data, chains.approximation, jnp.asarray(chains.zeta)
+    structure, data, q, zeta = case.structure, case.data, approximated(chains), jnp.asarray(chains.zeta)
     draws, turns = [], 0
     for i in range(DRAWS):
         zeta, _, _, spent = advance(structure, zeta, q, q.location, data, random.fold_in(random.key(1), i), jnp.asarray(MOVES))

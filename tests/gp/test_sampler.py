@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from gp_dense import Array, Dense
-from gp_posteriors import CASES, Case, Run, nuts, slice_sampling, warmed_up
+from gp_posteriors import CASES, Case, Run, approximated, nuts, slice_sampling, warmed_up
 from jax import random
 
 from aloq.gp.hyper import Model, Structure
@@ -29,7 +29,7 @@ class Comparison:
 def comparison(request: pytest.FixtureRequest) -> Comparison:
     case: Case = CASES[request.param]
     chains = warmed_up(case)
-    return Comparison(slice_sampling(case, chains), nuts(case, chains.approximation))
+    return Comparison(slice_sampling(case, chains), nuts(case, approximated(chains)))
 
 
 def test_means_are_those_of_nuts(comparison: Comparison) -> None:

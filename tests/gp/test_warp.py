@@ -11,7 +11,13 @@ from scipy import special
 
 from aloq.gp import warp as warps
 
-beta_cdf = jax.jit(warps.beta_cdf)
+
+@jax.jit
+def beta_cdf(x: Array, a: Array, b: Array) -> jax.Array:
+    a, b = jnp.asarray(a), jnp.asarray(b)
+    return warps.warp("beta", jnp.asarray(x), a, b, warps.betaln(a, b))
+
+
 kumaraswamy_cdf = jax.jit(warps.kumaraswamy_cdf)
 
 ENDS = [0.0, 1e-300, 1e-100, 1e-20, 1e-12, 1e-6, 1 - 1e-6, 1 - 1e-12, 1 - 2**-53, 1.0]

@@ -58,10 +58,6 @@ class Chains:
     weight: float  # moves the moments stand for
     told: int = 0  # observations they have met
 
-    @property
-    def approximation(self) -> Student:
-        return _approximation(jnp.asarray(self.mean), jnp.asarray(self.cov))
-
 
 @dataclass(frozen=True)
 class Scale:
@@ -174,11 +170,12 @@ def _moved(
     structure: Structure, zeta: JaxArray, mean: JaxArray, cov: JaxArray, data: Data, key: JaxArray, moves: JaxArray
 ) -> tuple[JaxArray, JaxArray, Visited]:
     """Chains, heights and where they have been, after moves by the approximation of these moments."""
-    q = _approximation(mean, cov)
+    q = approximation(mean, cov)
     return advance(structure, zeta, q, q.location, data, key, moves)[:3]
 
 
-def _approximation(mean: JaxArray, cov: JaxArray) -> Student:
+def approximation(mean: JaxArray, cov: JaxArray) -> Student:
+    """q, from the moments of where the chains have been."""
     return Student(mean, WIDTH * jnp.linalg.cholesky(cov))
 
 

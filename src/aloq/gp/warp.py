@@ -48,11 +48,6 @@ def kumaraswamy_cdf(x: Array, a: Array, b: Array) -> Array:
     return jnp.where(inside, -jnp.expm1(b * jnp.log(power)), jnp.clip(x, 0.0, 1.0))
 
 
-def beta_cdf(x: Array, a: Array, b: Array) -> Array:
-    """Regularised incomplete beta function I_x(a, b), broadcasting; x outside [0, 1] is clipped."""
-    return _incomplete_beta(x, a, b, betaln(a, b))
-
-
 def betaln(a: Array, b: Array) -> Array:
     """log B(a, b), by one call of the gamma function: it is long to compile."""
     a, b = jnp.broadcast_arrays(a, b)
@@ -62,6 +57,7 @@ def betaln(a: Array, b: Array) -> Array:
 
 @jax.custom_jvp
 def _incomplete_beta(x: Array, a: Array, b: Array, log_beta: Array) -> Array:
+    """The regularised incomplete beta function I_x(a, b), broadcasting; x outside [0, 1] is clipped."""
     return _value_and_slopes(x, a, b, log_beta, derivatives=False)[0]
 
 

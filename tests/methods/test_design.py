@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from methods_play import ENCODING
 from scipy import stats
 
@@ -34,6 +35,20 @@ def test_environments_are_spread_or_drawn() -> None:
     spread, drawn = (np.array([np.sum(design(ENCODING, 128, spread=s)[:, 1] == level) for level in levels]) for s in (True, False))
     np.testing.assert_allclose(spread / 128, 1 / 3, atol=1 / 64)
     np.testing.assert_allclose(drawn / 128, [0.90, 0.09, 0.01], atol=1 / 64)
+
+
+def test_of_several_factors_one_is_spread_at_a_time() -> None:
+    """A leg in twenty is missing: among four legs, spread all at once, hardly ever would one alone be missing."""
+    legs = {f"leg{i}": Choice(["there", "missing"], p=[0.95, 0.05]) for i in range(4)}
+    encoding = Problem({"gain": (0.0, 1.0)}, legs).encoding
+    states = [encoding.decode_environment(point[1:]) for point in design(encoding, 512)]
+    missing = np.array([[state[leg] == "missing" for leg in legs] for state in states])
+    np.testing.assert_allclose(missing.mean(axis=0), 1 / 4 * 1 / 2 + 3 / 4 * 0.05, atol=0.02)
+    alone = 1 / 2 * 0.95**3 + 1 / 2 * 3 * 0.05 * 0.95**2
+    assert np.mean(missing.sum(axis=1) == 1) == pytest.approx(alone, abs=0.04)
+    gains = design(encoding, 512)[:, 0]
+    for leg in range(4):  # at all policies alike
+        assert abs(gains[missing[:, leg]].mean() - 0.5) < 0.1
 
 
 def test_seeds_differ() -> None:

@@ -13,17 +13,28 @@ from aloq.problem.encoding import Encoding
 def design_point(encoding: Encoding, index: int, seed: int, spread: bool) -> NDArray[np.float64]:
     """Point number `index` of the sequence, (D,).
 
-    Policies fill their space evenly. Environments follow p(theta) or, with `spread`, fill the support evenly whatever their probability,
-    so that rare events are met from the start.
+    Policies fill their space evenly. Environments follow p(theta) or, with `spread`, fill the support of one factor evenly, whatever the
+    probabilities, so that rare events are met from the start. Each time it is one factor, any of them: if all were spread at once, most
+    points would have several rare events together, which never matter.
     """
-    from scipy.stats import qmc
-
     d, factors = encoding.policy_dim, len(encoding.factors)
-    sobol = qmc.Sobol(d + factors, rng=np.random.default_rng([seed, 0]))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # balance needs a power of two; we take a prefix of the sequence
-        u = sobol.fast_forward(index).random(1) if index else sobol.random(1)
+    several = spread and factors > 1
+    u = _sobol(d + factors + several, index, seed)
     archive = encoding.candidates
     pi = encoding.snap_policies(u[:, :d]) if archive is None else archive[[int(u[0, 0] * len(archive))]]
-    place = encoding.spread_environments if spread else encoding.draw_environments
-    return np.concatenate([pi, encoding.snap_environments(place(u[:, d:]))], axis=1)[0]
+    levels = u[:, d : d + factors]
+    if spread:
+        theta = encoding.spread_environments(levels, only=int(u[0, -1] * factors) if several else None)
+    else:
+        theta = encoding.draw_environments(levels)
+    return np.concatenate([pi, encoding.snap_environments(theta)], axis=1)[0]
+
+
+def _sobol(dim: int, index: int, seed: int) -> NDArray[np.float64]:
+    """(1, dim)."""
+    from scipy.stats import qmc
+
+    sobol = qmc.Sobol(dim, rng=np.random.default_rng([seed, 0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # balance needs a power of two; we take a prefix of the sequence
+        return np.asarray(sobol.fast_forward(index).random(1) if index else sobol.random(1))

@@ -88,10 +88,11 @@ class Encoding:
         levels = _levels(u, len(self.laws))
         return self._assembled(len(levels), lambda i, law: law.draw(levels[:, i]))
 
-    def spread_environments(self, u: ArrayLike) -> Array:
-        """Possible environments (m, e) spread evenly, however unlikely: rare ones get their share."""
+    def spread_environments(self, u: ArrayLike, only: int | None = None) -> Array:
+        """Possible environments (m, e) spread evenly, however unlikely: rare ones get their share. With `only`, one factor is, and the
+        others are drawn."""
         levels = _levels(u, len(self.laws))
-        return self._assembled(len(levels), lambda i, law: law.spread(levels[:, i]))
+        return self._assembled(len(levels), lambda i, law: law.spread(levels[:, i]) if only in (None, i) else law.draw(levels[:, i]))
 
     def reweighted(self, environment: Any) -> Encoding:
         """The same variables and coordinates under another p(environment), independent or joint."""

@@ -279,7 +279,8 @@ class Study:
     def best(self, environment: Any = None, objective: Any = None) -> Best:
         """The policy believed best among those simulated.
 
-        `environment` asks for the best under another distribution of the same variables, without new simulations.
+        `environment` asks for the best under another distribution of the same variables, without new simulations; methods that take
+        environments for noise refuse it.
         """
         if objective is not None and not isinstance(objective, Expectation):
             raise StudyError(f"`objective` must be aloq.Expectation() for now, but is {shown(objective)}.")
@@ -321,7 +322,10 @@ class Study:
             return ledger.encoding
         if getattr(self._method, "blind", False):
             name = type(self._method).__name__
-            raise StudyError(f"`environment` must be left out: {name} takes environments for noise, and knows nothing about others.")
+            raise StudyError(
+                f"`environment` must be left out here: {name} takes environments for noise, and knows only those it drew. To ask about "
+                "others, use a method that models them, such as ALOQ."
+            )
         return ledger.encoding.reweighted(environment)
 
     def _informed(self, verb: str) -> Ledger:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from study_stub import Alert, simulate
 
+from aloq.methods.aloq import ALOQ
 from aloq.problem.errors import JournalError, StudyError
 from aloq.problem.problem import Problem
 from aloq.study.journal import read
@@ -262,3 +263,16 @@ def test_reading_shows_a_study_that_another_is_writing_and_changes_nothing(path:
     path.write_bytes(b"")
     with pytest.raises(JournalError, match="is empty"):
         Study.read(path)
+
+
+def test_a_study_with_a_model_goes_on_as_if_never_stopped(path: Path, problem: Problem) -> None:
+    method = ALOQ(samples=4, initial=4)
+    with Study(problem, method, seed=5) as straight:
+        straight.optimize(simulate, 9, progress=False)
+    with Study(problem, method, journal=path, seed=5) as study:
+        study.optimize(simulate, 6, progress=False)
+    for upto in (7, 9):
+        with Study.resume(path) as study:
+            study.optimize(simulate, upto, progress=False)
+    columns = [name for name in straight.trials() if name != "seconds"]
+    assert study.trials()[columns].equals(straight.trials()[columns])

@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 
 from aloq import tasks
-from aloq.acquisition.policy import UCB
 from aloq.experiments import arm_torque, registry, store
-from aloq.experiments.comparison import BELIEVERS, TEST_FUNCTION, Batch, Comparison
-from aloq.experiments.follow import PaperSettings, configured, follow
+from aloq.experiments.comparison import BELIEVERS, Batch, Comparison
+from aloq.experiments.follow import VARIANTS, configured, follow
 from aloq.experiments.reproduce import Plan, reproduce
 from aloq.experiments.target import Job, Outcome, Results, paper
+from aloq.methods import registry as methods
 from aloq.methods.aloq import ALOQ
 from aloq.report.styles import STYLES
 from aloq.study.study import Study
@@ -55,19 +55,20 @@ def test_long_runs_are_recorded_closely_at_first() -> None:
 def test_every_method_of_a_seed_starts_from_the_same_design() -> None:
     task, first = tasks.load("branin"), []
     for name in ("aloq-paper", "aloq", "unwarped-aloq", "rq-aloq"):
-        trials = Study(task.problem, configured(name, TEST_FUNCTION), seed=3).ask(5)
+        trials = Study(task.problem, configured(name), seed=3).ask(5)
         first.append([(trial.policy, trial.environment) for trial in trials])
     assert all(design == first[0] for design in first)
 
 
-def test_the_papers_settings_reach_its_methods_and_not_ours() -> None:
-    settings = PaperSettings(kappa=3.0, shape=(2.0, 0.5))
-    assert configured("aloq-paper", settings) == ALOQ.paper(kappa=3.0, shape=(2.0, 0.5))
-    assert configured("aloq", settings) == ALOQ()
-    unwarped: Any = configured("unwarped-aloq", settings)
-    assert unwarped.model.warp == "none"
-    assert unwarped.policy_rule == UCB(3.0)
-    assert configured("aloq-paper", settings, initial=4) == replace(ALOQ.paper(3.0, (2.0, 0.5)), initial=4)
+def test_methods_are_known_by_name_with_the_first_design_shortened_at_will() -> None:
+    assert configured("aloq-paper") == ALOQ.paper()
+    assert configured("aloq-paper", initial=4) == replace(ALOQ.paper(), initial=4)
+    assert configured("aloq-appendix") == ALOQ.paper(3.0, (2.0, 0.5))
+    assert configured("aloq-kappa-half", initial=4) == replace(ALOQ.paper(0.5), initial=4)
+    naive: Any = configured("naive", initial=4)
+    assert naive.search.initial == 4
+    assert configured("reinforce", initial=4) == configured("reinforce")
+    assert not set(VARIANTS) & set(methods.names())
 
 
 def test_records_are_what_a_plain_study_recommends() -> None:

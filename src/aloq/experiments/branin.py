@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from aloq.experiments.comparison import TEST_FUNCTION, Comparison, believers
+from aloq.experiments.comparison import APPENDIX, Comparison, believers
 
-TARGET = Comparison("branin", "Branin: smooth, no rare events", (believers("branin", 150),), TEST_FUNCTION)
+TARGET = Comparison("branin", "Branin: smooth, no rare events", (believers("branin", 150, APPENDIX),))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from aloq.experiments.follow import TRPO, PaperSettings, configured, follow, follow_trpo
+from aloq.experiments.follow import TRPO, configured, follow, follow_trpo
 from aloq.experiments.target import Job, Outcome, Results, paper
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ class Comparison:
     name: str
     title: str
     full: tuple[Batch, ...]
-    paper: PaperSettings = field(default_factory=PaperSettings)
     extra: Mapping[str, Draw] = field(default_factory=dict)
 
     @property
@@ -63,7 +62,7 @@ class Comparison:
         return tuple(batch.small() for batch in self.full) if smoke else self.full
 
     def settings(self, smoke: bool) -> dict[str, Any]:
-        return {"batches": [asdict(batch) for batch in self.batches(smoke)], "paper": asdict(self.paper)}
+        return {"batches": [asdict(batch) for batch in self.batches(smoke)]}
 
     def budget(self) -> str:
         found = [f"{batch.evaluations:,} evaluations of `{batch.task}` for {', '.join(batch.methods)}" for batch in self.full]
@@ -81,7 +80,7 @@ class Comparison:
         task = tasks.load(job.task)
         if job.method == TRPO:
             return follow_trpo(task, job.seed, batch.evaluations, batch.checkpoints)
-        method = configured(job.method, self.paper, batch.initial)
+        method = configured(job.method, batch.initial)
         return follow(task, method, job.seed, batch.evaluations, batch.checkpoints)
 
     def table(self, results: Results) -> pd.DataFrame:
@@ -103,9 +102,9 @@ class Comparison:
         return {name: figure for name, figure in figures.items() if figure is not None}
 
 
-def believers(task: str, evaluations: int) -> Batch:
-    """The methods that hold a belief, recorded after every evaluation."""
-    return Batch(task, BELIEVERS, evaluations)
+def believers(task: str, evaluations: int, *also: str) -> Batch:
+    """The methods that hold a belief, recorded after every evaluation; `also` are variants of one of them."""
+    return Batch(task, (*BELIEVERS, *also), evaluations)
 
 
 def learners(task: str) -> Batch:
@@ -113,4 +112,4 @@ def learners(task: str) -> Batch:
     return Batch(task, LEARNERS, 10_000, every=5)
 
 
-TEST_FUNCTION = PaperSettings(kappa=3.0, shape=(2.0, 0.5))  # the paper's, for its test functions
+APPENDIX = "aloq-appendix"  # the settings of the paper's appendix for its test functions, beside those of its main text

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
-from aloq.acquisition.policy import UCB
 from aloq.experiments.target import Outcome
 from aloq.methods import registry
 from aloq.methods.aloq import ALOQ
@@ -17,34 +16,23 @@ from aloq.study.study import Study
 from aloq.tasks import Task
 
 TRPO = "trpo"  # brings its own loop, so it is no method of a study
-OURS = "aloq"  # our own configuration, which the paper's settings leave alone
+
+# The paper's ALOQ with other settings, beside which its own are shown.
+VARIANTS: dict[str, ALOQ] = {
+    "aloq-appendix": ALOQ.paper(kappa=3.0, shape=(2.0, 0.5)),  # what the paper's appendix says of its test functions
+    "aloq-kappa-half": ALOQ.paper(kappa=0.5),
+}
 
 
-@dataclass(frozen=True)
-class PaperSettings:
-    """What the paper sets differently from task to task. The defaults are those of its arm."""
-
-    kappa: float = 1.5
-    shape: tuple[float, float] = (0.0, 0.5)  # hyperprior of the warps
-
-
-def configured(name: str, settings: PaperSettings, initial: int | None = None) -> Method:
-    """The method of that name, with the paper's settings for a task; `initial` shortens the first design.
-
-    Settings go to an ALOQ, or to the ALOQ by which a baseline searches. Our own configuration keeps its settings.
-    """
-
-    def changed(search: ALOQ) -> ALOQ:
-        search = replace(search, initial=initial or search.initial)
-        if name == OURS:
-            return search
-        rule = replace(search.policy_rule, kappa=settings.kappa) if isinstance(search.policy_rule, UCB) else search.policy_rule
-        return replace(search, policy_rule=rule, model=replace(search.model, shape=settings.shape))
-
-    method: Any = registry.named(name)
+def configured(name: str, initial: int | None = None) -> Method:
+    """The method of that name; `initial` shortens the first design of an ALOQ, or of the ALOQ by which a baseline searches."""
+    method: Any = VARIANTS[name] if name in VARIANTS else registry.named(name)
+    if initial is None:
+        return method
     if isinstance(method, ALOQ):
-        return changed(method)
-    return replace(method, search=changed(method.search)) if isinstance(getattr(method, "search", None), ALOQ) else method
+        return replace(method, initial=initial)
+    searches = isinstance(getattr(method, "search", None), ALOQ)
+    return replace(method, search=replace(method.search, initial=initial)) if searches else method
 
 
 @dataclass

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from aloq.experiments.comparison import TEST_FUNCTION, Comparison, believers
+from aloq.experiments.comparison import APPENDIX, Comparison, believers
 
-TARGET = Comparison("hartmann6", "Hartmann 6: smooth, no rare events", (believers("hartmann6", 150),), TEST_FUNCTION)
+TARGET = Comparison("hartmann6", "Hartmann 6: smooth, no rare events", (believers("hartmann6", 150, APPENDIX),))

@@ -7,11 +7,11 @@ the back legs at risk.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from aloq.experiments.comparison import SMOKE_METHODS, Batch
-from aloq.experiments.follow import PaperSettings, configured, follow
+from aloq.experiments.follow import configured, follow
 from aloq.experiments.target import Job, Outcome, Results
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ class Damaged:
     name: str = "hexapod"
     title: str = "The robot with damaged legs"
     full: tuple[Batch, ...] = tuple(Batch(task, (*BELIEVERS, BEST_INTACT), 150, every=5) for task in _TITLES)
-    paper: PaperSettings = field(default_factory=PaperSettings)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -46,7 +45,7 @@ class Damaged:
 
         archive = elites.shipped()
         physics = {"physics": model.VERSION, "gaits": len(archive), "evaluations": archive.evaluations}
-        return {"batches": [asdict(batch) for batch in self.batches(smoke)], "paper": asdict(self.paper)} | physics
+        return {"batches": [asdict(batch) for batch in self.batches(smoke)]} | physics
 
     def budget(self) -> str:
         return "; ".join(f"{batch.evaluations} evaluations of `{batch.task}` for {', '.join(BELIEVERS)}" for batch in self.full)
@@ -65,7 +64,7 @@ class Damaged:
         task = tasks.load(job.task)
         if job.method == BEST_INTACT:
             return _constant(task, sorted(batch.checkpoints))
-        return follow(task, configured(job.method, self.paper, batch.initial), job.seed, batch.evaluations, batch.checkpoints)
+        return follow(task, configured(job.method, batch.initial), job.seed, batch.evaluations, batch.checkpoints)
 
     def table(self, results: Results) -> pd.DataFrame:
         """Quartiles of the true expected reward at the end, and what the final gaits earn on average by how much is damaged."""

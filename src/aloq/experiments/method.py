@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from aloq.experiments.comparison import TEST_FUNCTION
 from aloq.experiments.follow import configured
 from aloq.experiments.target import Job, Outcome, Results
 
@@ -41,7 +40,7 @@ class Panels:
         from aloq.study.study import Study
 
         task = tasks.load(job.task)
-        study = Study(task.problem, configured(job.method, TEST_FUNCTION, initial=4 if job.smoke else None), seed=job.seed)
+        study = Study(task.problem, configured(job.method, initial=4 if job.smoke else None), seed=job.seed)
         study.optimize(task.simulate, self._evaluations(job.smoke), progress=False)
         study.ask()  # brings the hyperparameter samples up to date, so that each prediction need not
         seen = belief(study, task).astype(object)

@@ -24,6 +24,8 @@ class Style:
 STYLES = {
     "aloq": Style("aloq (default)", BLACK, "-", "o"),
     "aloq-paper": Style("ALOQ", BLUE, "-", "s"),
+    "aloq-appendix": Style("ALOQ, κ = 3, warps (2, ½)", BLUE, ":", "p"),
+    "aloq-kappa-half": Style("ALOQ, κ = ½", BLUE, "-.", "H"),
     "naive": Style("naïve", ORANGE, "-", "^"),
     "wsn": Style("WSN", VERMILION, "-", "v"),
     "reinforce": Style("Reinforce", PURPLE, "-", "D"),

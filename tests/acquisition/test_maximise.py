@@ -12,7 +12,7 @@ import pytest
 from acquisition_beliefs import MIXED, Scene, line, scene, square
 from gp_dense import Array
 
-from aloq.acquisition.maximise import Direct, Maximiser, MultiStart, exhaustive
+from aloq.acquisition.maximise import Direct, Maximiser, MultiStart, exhaustive, most_promising
 from aloq.acquisition.policy import EI, UCB, PolicyRule
 from aloq.gp.numerics import pad
 from aloq.problem import codec
@@ -114,6 +114,32 @@ def test_archives_are_scored_whole(maximiser: Maximiser) -> None:
     found = maximised(maximiser, UCB(), here)
     best = here.encoding.candidates[int(np.argmax(scores(UCB(), here, here.encoding.candidates)))]
     np.testing.assert_array_equal(found, best)
+
+
+def promising(maximiser: Maximiser, here: Scene, spent: Array) -> Array:
+    return most_promising(maximiser, UCB(), here.belief, here.encoding, here.policies, leader(here), spent, [0])
+
+
+@pytest.mark.parametrize("maximiser", [MultiStart(), Direct()])
+def test_of_an_archive_the_best_that_is_not_spent_is_found(maximiser: Maximiser) -> None:
+    here = scene(Archive(np.random.default_rng(0).uniform(size=(30, 2)).tolist(), names=["a", "b"]))
+    every = here.encoding.candidates
+    assert every is not None
+    best_first = every[np.argsort(-scores(UCB(), here, every))]
+    np.testing.assert_array_equal(promising(maximiser, here, every[:0]), best_first[0])
+    np.testing.assert_array_equal(promising(maximiser, here, best_first[:7]), best_first[7])
+    np.testing.assert_array_equal(promising(maximiser, here, every), best_first[0])
+
+
+@pytest.mark.parametrize("maximiser", [MultiStart(), Direct()])
+def test_of_a_box_another_than_the_spent_best_is_found(maximiser: Maximiser) -> None:
+    """With 24 policies in all: the best that is left. With all of them spent: the best."""
+    here = scene(MIXED)
+    every = np.array([[i / 7, *row] for i in range(8) for row in np.eye(3)])
+    best = maximised(maximiser, UCB(), here)
+    left = every[~np.all(every == best, axis=1)]
+    np.testing.assert_array_equal(promising(maximiser, here, best[None]), left[int(np.argmax(scores(UCB(), here, left)))])
+    np.testing.assert_array_equal(promising(maximiser, here, every), best)
 
 
 @pytest.mark.parametrize("maximiser", [MultiStart(), Direct()])

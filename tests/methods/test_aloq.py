@@ -13,12 +13,13 @@ from scipy import stats
 
 from aloq.acquisition.environment import RandomDraw
 from aloq.acquisition.intensify import Intensify
+from aloq.acquisition.policy import EI, UCB, PolicyRule
 from aloq.methods.aloq import ALOQ
 from aloq.methods.design import design_point
 from aloq.methods.interface import History
 from aloq.problem.distributions import Discrete
 from aloq.problem.problem import Problem
-from aloq.problem.variables import Choice, Integer
+from aloq.problem.variables import Archive, Choice, Integer
 
 STEPS = 18
 
@@ -229,6 +230,16 @@ def test_a_deterministic_simulator_is_not_asked_the_same_again() -> None:
     for asked in (history.asked, history.asked + 1):  # a first and a second call
         point = SMALL.suggest(ENCODING, replace(history, asked=asked), study.state, 0).point
         assert not np.any(np.all(history.told == point, axis=1))
+
+
+@pytest.mark.parametrize("rule", [UCB(0.0), EI()])
+def test_policies_of_an_archive_that_are_known_well_make_room_for_others(rule: PolicyRule) -> None:
+    """Without doubt that is worth anything, the leader would be the most promising for ever. One repeat shows that there is no noise."""
+    archive = Problem(
+        Archive(np.linspace(0, 1, 8)[:, None].tolist(), names=["p"]), {"payload": Discrete([0.0, 9.0], p=[0.9, 0.1])}
+    ).encoding
+    pairs = play(replace(SMALL, policy_rule=rule), 16, encoding=archive).history.told
+    assert len(np.unique(pairs, axis=0)) >= 15
 
 
 def test_failures_that_cluster_are_avoided(study: Play) -> None:

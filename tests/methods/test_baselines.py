@@ -98,7 +98,15 @@ def test_the_first_pairs_are_those_of_aloq(method: Method) -> None:
 
 def test_naive_is_one_step_aloq_but_for_the_environment() -> None:
     assert Naive().search == replace(ALOQ.paper(), environment_rule=RandomDraw(), intensify=None)
-    assert Naive.paper(3.0, (2.0, 0.5)).search == replace(ALOQ.paper(3.0, (2.0, 0.5)), environment_rule=RandomDraw(), intensify=None)
+
+
+def test_naive_takes_returns_that_agree_for_luck_not_for_a_simulator_that_repeats_itself() -> None:
+    """Seen without its environment, one policy that returned the same value twice may have met the same environment twice."""
+    x = scattered(INITIAL + 4)
+    history = history_of(np.vstack([x, x[:1]]), np.array([simulate(row) for row in (*x, x[0])]))
+    assert history.deterministic
+    belief = NAIVE.held(ENCODING, history, None, 0)
+    assert NAIVE.held(ENCODING, history.distinct(), None, 0).average(x[:1, :1]).std != belief.average(x[:1, :1]).std
 
 
 def test_naive_believes_in_a_function_of_the_policy_alone() -> None:

@@ -41,3 +41,11 @@ def test_repeats_of_a_noisy_simulator_all_count() -> None:
     """Wins and losses repeat by chance; one pair that gave both shows that there is noise."""
     wins = history([1.0, 0.0, 1.0, 1.0, 1.0])
     assert wins.distinct() is wins
+
+
+def test_a_policy_is_spent_once_every_environment_is_known_and_sure_to_repeat() -> None:
+    both = np.array([[0.1, 0.0], [0.1, 1.0], [0.5, 1.0], [0.1, 0.0]])
+    np.testing.assert_array_equal(history([1.0, 2.0, 3.0, 1.0], both).spent(1, nodes=2.0), [[0.1]])
+    assert history([1.0, 2.0, 3.0, 1.0], both).spent(1, nodes=3.0).shape == (0, 1)
+    assert not len(history([1.0, 2.0, 3.0, 1.5], both).spent(1, nodes=2.0))  # noise: there is more to learn
+    assert not len(history([]).spent(1, nodes=1.0))

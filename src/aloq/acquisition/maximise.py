@@ -6,7 +6,7 @@ paper used. Whole-number and choice columns are searched as if continuous (a cli
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import jax
@@ -25,6 +25,38 @@ from aloq.problem.encoding import Encoding
 from aloq.quadrature.belief import Belief
 
 Points = NDArray[np.float64]
+
+_OTHERS = 256  # policies to choose from where the best of a box is spent
+
+
+def most_promising(
+    maximiser: Maximiser,
+    rule: PolicyRule,
+    belief: Belief,
+    encoding: Encoding,
+    known: Points,
+    incumbent: Points,
+    spent: Points,
+    seed: list[int],
+) -> Points:
+    """What the maximiser finds, (d,), among the policies that are not `spent`, (k, d): these would tell nothing new. If all are, any."""
+    if not len(spent):
+        return maximiser.maximise(rule, belief, encoding, known, incumbent, seed)
+    if encoding.candidates is not None:
+        left = encoding.candidates[~among(encoding.candidates, spent)]
+        return maximiser.maximise(rule, belief, replace(encoding, candidates=left) if len(left) else encoding, known, incumbent, seed)
+    found = maximiser.maximise(rule, belief, encoding, known, incumbent, seed)
+    if not among(found[None], spent)[0]:
+        return found
+    others = encoding.snap_policies(scattered(_OTHERS, known, incumbent, np.random.default_rng(seed)))
+    left = others[~among(others, spent)]
+    return exhaustive(rule, belief, left, rule.reference(belief, known, incumbent, seed)) if len(left) else found
+
+
+def among(points: Points, others: Points) -> NDArray[np.bool_]:
+    """Which rows of points, (m, d), are rows of others, (k, d), too."""
+    found: NDArray[np.bool_] = np.any(np.all(points[:, None] == others[None], axis=-1), axis=1)
+    return found
 
 
 class Maximiser(Protocol):

@@ -18,7 +18,7 @@ import numpy as np
 from aloq.acquisition.environment import EnvironmentRule, VarianceReduction
 from aloq.acquisition.failure import Failures, heeding, learn, success
 from aloq.acquisition.intensify import Intensify
-from aloq.acquisition.maximise import Direct, Maximiser, MultiStart
+from aloq.acquisition.maximise import Direct, Maximiser, MultiStart, most_promising
 from aloq.acquisition.policy import EI, UCB, PolicyRule
 from aloq.gp.fit import Chains, Scale, update
 from aloq.gp.hyper import Model, Structure
@@ -139,13 +139,18 @@ class ALOQ:
 
         @cache
         def promising() -> Array:
-            return self.maximiser.maximise(rule, belief, encoding, simulated, simulated[leader], [seed, history.asked, 1])
+            return self.promising(rule, belief, encoding, history, simulated[leader], [seed, history.asked, 1])
 
         def doubt() -> float:
             return float(evaluate(belief, promising()[None])[1][0])
 
         turn = self.turn_of(simulated[leader], encoding, history)
         return simulated[leader] if turn and turn.deserved(float(std[leader]), doubt) else promising()
+
+    def promising(self, rule: PolicyRule, belief: Belief, encoding: Encoding, history: History, leader: Array, seed: list[int]) -> Array:
+        """The policy that the rule scores highest, of those that have an environment left to simulate them in."""
+        simulated, spent = history.policies(encoding.policy_dim), history.spent(encoding.policy_dim, encoding.nodes)
+        return most_promising(self.maximiser, rule, belief, encoding, simulated, leader, spent, seed)
 
     def turn_of(self, leader: Array, encoding: Encoding, history: History) -> Intensify | None:
         """The rule by which this call may be the leader's: every other one, while environments are left to simulate it in."""

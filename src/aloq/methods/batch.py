@@ -88,7 +88,7 @@ class _Start:
         self.first: Array | None = None
         if not hurry:
             own = heeding(method.policy_rule, failures)
-            self.first = method.maximiser.maximise(own, belief, self.encoding, self.known, self.leader, seed)
+            self.first = method.promising(own, belief, self.encoding, history, self.leader, seed)
 
     def scattered(self, count: int, seed: list[int]) -> Array:
         rng, archive = np.random.default_rng(seed), self.encoding.candidates

@@ -66,6 +66,10 @@ class History:
         pairs, d = np.concatenate([self.pending, self.failed, known]), len(pi)
         return pairs[np.all(pairs[:, :d] == pi, axis=1), d:]
 
+    def spent(self, dim: int, nodes: float) -> Array:
+        """Policies, (k, dim), for which none of the environments is left to simulate them in."""
+        return np.array([pi for pi in self.policies(dim) if len(distinct_rows(self.taken(pi))) >= nodes]).reshape(-1, dim)
+
     def policies(self, dim: int) -> Array:
         """The policies of what was told, each once: (k, dim)."""
         return distinct_rows(self.told[:, :dim])

@@ -39,11 +39,6 @@ class Naive:
 
     search: ALOQ = field(default_factory=lambda: _blind(ALOQ.paper()))
 
-    @classmethod
-    def paper(cls, kappa: float = 1.5, shape: tuple[float, float] = (0.0, 0.5)) -> Naive:
-        """With the settings of `ALOQ.paper(kappa, shape)`."""
-        return cls(_blind(ALOQ.paper(kappa, shape)))
-
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
         """The most promising policy, and any environment."""
         if self.search.designing(encoding, history):
@@ -70,4 +65,6 @@ def _without_environment(encoding: Encoding, history: History) -> tuple[Encoding
     """The problem and its history in the policy's columns alone."""
     d = encoding.policy_dim
     columns = {name: getattr(history, name)[:, :d] for name in ("told", "pending", "failed")}
-    return encoding.without_environment(), replace(history, **columns)
+    blind = replace(history, **columns)
+    vars(blind)["deterministic"] = False  # returns that agree may have met the same environment: another can be different
+    return encoding.without_environment(), blind

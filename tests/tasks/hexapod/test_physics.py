@@ -99,6 +99,19 @@ def test_a_symmetric_gait_walks_straight() -> None:
 
 
 @pytest.mark.usefixtures("dart")
+@pytest.mark.parametrize(("hurt", "mirrored"), [({}, {}), ({"front_left": "removed"}, {"front_right": "removed"})])
+def test_a_gait_and_its_mirror_image_walk_alike(hurt: dict[str, str], mirrored: dict[str, str]) -> None:
+    """The legs on the other side do the same. Hips turn the other way there: what was the wave's lower part becomes its upper one."""
+    for gait in controllers(4):
+        image = gait.reshape(6, 2, 3)[::-1].copy()
+        image[:, 0, 1] = (image[:, 0, 1] - image[:, 0, 2]) % 1
+        image[:, 0, 2] = 1 - image[:, 0, 2]
+        here, there = simulate.walk(gait, damage(hurt)), simulate.walk(image.ravel(), damage(mirrored))
+        assert there.distance == pytest.approx(here.distance, abs=1e-4)
+        assert np.abs(there.contacts[::-1] - here.contacts).max() <= 1
+
+
+@pytest.mark.usefixtures("dart")
 def test_energy_does_not_explode() -> None:
     """Standing, it is m g z = 3.7 J or so. The joints' limit of 7 rad/s leaves legs of .25 m, of .244 kg each, some 3 J in all."""
     for controller in controllers(8):

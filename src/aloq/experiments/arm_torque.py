@@ -51,13 +51,13 @@ class Torque:
 
 
 def summary(runs: pd.DataFrame) -> pd.DataFrame:
-    """Quartiles over seeds of the mean cost, and mean shares of episodes by cost, for each method."""
+    """The mean cost, averaged over seeds as in the paper and its quartiles, and mean shares of episodes by cost, for each method."""
     import pandas as pd
 
     from aloq.report.quartiles import QUARTILES
 
     groups = runs.groupby("method")
-    columns = {"runs": groups["seed"].nunique()}
+    columns = {"runs": groups["seed"].nunique(), "mean_cost": groups["mean_cost"].mean()}
     columns |= {f"mean_cost_{name}": groups["mean_cost"].quantile(share) for name, share in QUARTILES.items()}
     return pd.DataFrame(columns | {name: groups[name].mean() for name in _SHARES}).reset_index()
 

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Panels:
-    """What a study believes in the middle of its work. One run, whatever the number asked for: it is a picture, not a statistic."""
+    """What a study believes at its end. One run, whatever the number asked for: it is a picture, not a statistic."""
 
     name: str = "method"
     title: str = "How the method works, in three panels"
     methods: tuple[str, ...] = ("aloq-paper",)
     task: str = "fsre1"
-    evaluations: int = 80
+    evaluations: int = 200
     policy: float = 1.5  # of the slice, the paper's
 
     def settings(self, smoke: bool) -> dict[str, Any]:

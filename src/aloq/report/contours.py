@@ -67,5 +67,5 @@ def draw_contours(seen: Contours, task: Task) -> Figure:
         line: dict[str, Any] = {"color": look.colour, "linestyle": look.dash, "marker": look.marker, "markersize": 9}
         axes.plot(policy, at, markeredgecolor="white", zorder=5, label=look.label, **line)
     axes.set(xlabel="policy π", ylabel="environment θ", xlim=(seen.policy[0], seen.policy[-1]))
-    caption(axes, f"{task.name}: where a typical run of each method ended", columns=4)
+    caption(axes, f"{task.name}: where a typical run of each method ended", columns=3)
     return figure

@@ -51,7 +51,7 @@ class Torque:
 
 
 def summary(runs: pd.DataFrame) -> pd.DataFrame:
-    """The mean cost, averaged over seeds as in the paper and its quartiles, and mean shares of episodes by cost, for each method."""
+    """The mean cost averaged over seeds, its quartiles, and mean shares of episodes by cost, for each method."""
     import pandas as pd
 
     from aloq.report.quartiles import QUARTILES

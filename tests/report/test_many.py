@@ -96,17 +96,33 @@ def labelled(figure: Any) -> None:
         assert axes.get_xlabel() or axes.get_label() == "<colorbar>" or axes.get_yaxis().get_label_position() == "right"
 
 
-def test_learning_curves_show_medians_and_bands(runs: pd.DataFrame) -> None:
+def test_learning_curves_show_medians_together_and_quartiles_apart(runs: pd.DataFrame) -> None:
     seen = curves(runs)
-    figure = draw_learning(seen, load("branin"), upto=5)
-    labelled(figure)
-    left, right = ({line.get_label(): line for line in axes.get_lines()} for axes in figure.axes)
+    above, below = draw_learning(seen, load("branin"), upto=5).subfigs
+    labelled(above)
+    left, right = ({line.get_label(): line for line in axes.get_lines()} for axes in above.axes)
     assert set(left) == {"aloq (default)", "ALOQ", "WSN", "best possible"}
     assert set(right) == {"aloq (default)", "ALOQ", "RQ-ALOQ", "best possible"}
     medians = [np.median(values(runs, "wsn", step)) for step in range(1, 6)]
     np.testing.assert_allclose(left["WSN"].get_ydata(), medians)
     assert left["ALOQ"].get_color() == right["ALOQ"].get_color() == style("aloq-paper").colour
     assert list(of(seen, "branin", METHODS, upto=5)["wsn"]["evaluations"]) == [1, 2, 3, 4, 5]
+
+    assert [axes.get_title(loc="left") for axes in below.axes] == ["aloq (default)", "WSN", "RQ-ALOQ"]
+    assert below.get_supxlabel() == "evaluations"
+    assert below.get_supylabel() == "expected cost: quartiles"
+    for axes in below.axes:
+        assert [line.get_label() for line in axes.get_lines()] == ["ALOQ", axes.get_title(loc="left"), "best possible"]
+    corners = below.axes[1].collections[1].get_paths()[0].vertices[:, 1]
+    quartiles = np.quantile([values(runs, "wsn", step) for step in range(1, 6)], [0.25, 0.75], axis=1)
+    assert {*np.round(quartiles.ravel(), 6)} <= {*np.round(corners, 6)}
+
+
+@pytest.mark.parametrize("methods", [["aloq-paper"], ["wsn"], []])
+def test_learning_curves_of_one_method_or_none(runs: pd.DataFrame, methods: list[str]) -> None:
+    figure = draw_learning(curves(runs[runs["method"].isin(methods)]), load("branin"), upto=5)
+    figure.draw_without_rendering()
+    assert [axes.get_title(loc="left") for axes in figure.subfigs[1].axes] == [style(method).label for method in methods]
 
 
 def test_run_times_are_on_a_logarithmic_scale(runs: pd.DataFrame) -> None:

@@ -14,7 +14,10 @@ from aloq.tasks import Task
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
+
+_REFERENCE = "aloq-paper"
+_PANELS = 5  # in a row
 
 
 def of(curves: pd.DataFrame, task: str, methods: Sequence[str], upto: int | None = None) -> dict[str, pd.DataFrame]:
@@ -25,14 +28,22 @@ def of(curves: pd.DataFrame, task: str, methods: Sequence[str], upto: int | None
 
 
 def draw_learning(curves: pd.DataFrame, task: Task, upto: int) -> Figure:
-    """Baselines on the left, ablations on the right, our own methods in both."""
-    figure = blank(11, 4.6)
-    left, right = figure.subplots(1, 2, sharex=True, sharey=True)
+    """Medians of baselines on the left and of ablations on the right, our own in both; below, a panel of quartiles for each method.
+
+    Bands of many methods would hide each other in one panel.
+    """
+    chosen = of(curves, task.name, (*OURS, *BASELINES, *ABLATIONS), upto)
+    rows = max(-(-(len(chosen) - 1) // _PANELS), 1)
+    figure = blank(11, 4.3 + 2.1 * rows)
+    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=[4.3, 2.1 * rows]).flat
+    left, right = above.subplots(1, 2, sharex=True, sharey=True)
     for axes, title, others in ((left, "Baselines", BASELINES), (right, "Ablations", ABLATIONS)):
-        chosen = of(curves, task.name, (*OURS, *others), upto)
-        for method, curve in chosen.items():
-            draw_curve(axes, curve, method, style(method).label)
-        _finish(axes, task, f"{title}: {task.name}", chosen)
+        for method in [method for method in chosen if method in (*OURS, *others)]:
+            draw_median(axes, chosen[method], method)
+        _finish(axes, task, chosen)
+        axes.set(xlabel="evaluations", ylabel=f"expected {task.returns}: median")
+        caption(axes, f"{title}: {task.name}", columns=4, size="small")
+    _draw_quartiles(below, chosen, task, rows)
     return figure
 
 
@@ -42,8 +53,10 @@ def draw_panels(curves: pd.DataFrame, tasks: Sequence[tuple[Task, str]], methods
     for axes, (task, title) in zip(figure.subplots(1, len(tasks), sharex=True, squeeze=False)[0], tasks, strict=True):
         chosen = of(curves, task.name, methods, upto)
         for method, curve in chosen.items():
-            draw_curve(axes, curve, method, style(method).label)
-        _finish(axes, task, title, chosen)
+            draw_curve(axes, curve, method)
+        _finish(axes, task, chosen)
+        axes.set(xlabel="evaluations", ylabel=f"expected {task.returns}: median, quartiles")
+        caption(axes, title, columns=4, size="small")
     return figure
 
 
@@ -64,14 +77,38 @@ def draw_seconds(curves: pd.DataFrame, task: str, upto: int) -> Figure | None:
     return figure
 
 
-def draw_curve(axes: Axes, curve: pd.DataFrame, method: str, label: str) -> None:
+def draw_curve(axes: Axes, curve: pd.DataFrame, method: str) -> None:
     """Median as a line, the quartiles as a band."""
+    draw_median(axes, curve, method)
+    axes.fill_between(curve["evaluations"], curve["q1"], curve["q3"], color=style(method).colour, alpha=0.2, linewidth=0)
+
+
+def draw_median(axes: Axes, curve: pd.DataFrame, method: str) -> None:
+    """Median as a line."""
     look = style(method)
-    axes.plot(curve["evaluations"], curve["median"], color=look.colour, linestyle=look.dash, linewidth=2, label=label)
-    axes.fill_between(curve["evaluations"], curve["q1"], curve["q3"], color=look.colour, alpha=0.13, linewidth=0)
+    axes.plot(curve["evaluations"], curve["median"], color=look.colour, linestyle=look.dash, linewidth=2, label=look.label)
 
 
-def _finish(axes: Axes, task: Task, title: str, chosen: dict[str, pd.DataFrame]) -> None:
+def _draw_quartiles(figure: SubFigure, chosen: dict[str, pd.DataFrame], task: Task, rows: int) -> None:
+    """Each method in a panel of its own, over the paper's ALOQ."""
+    others = [method for method in chosen if method != _REFERENCE] or list(chosen)
+    panels = list(figure.subplots(rows, max(-(-len(others) // rows), 1), sharex=True, sharey=True, squeeze=False).flat)
+    for axes, method in zip(panels, others, strict=False):
+        for name in [name for name in dict.fromkeys([_REFERENCE, method]) if name in chosen]:
+            draw_curve(axes, chosen[name], name)
+        _finish(axes, task, chosen)
+        axes.set_title(style(method).label, loc="left", fontsize="small")
+        axes.spines[["top", "right"]].set_visible(False)
+    for axes in panels[len(others) :]:
+        axes.remove()
+    beside = f", beside {style(_REFERENCE).label}'s" if _REFERENCE in chosen else ""
+    figure.suptitle(f"Median and quartiles of each method{beside}", x=0.01, ha="left", fontweight="bold")
+    figure.supxlabel("evaluations", fontsize="medium")
+    figure.supylabel(f"expected {task.returns}: quartiles", fontsize="medium")
+
+
+def _finish(axes: Axes, task: Task, chosen: dict[str, pd.DataFrame]) -> None:
+    """The scale, the same for all panels of these curves, and the best possible."""
     lowest = min((curve["q1"].min() for curve in chosen.values()), default=0.0)
     highest = max((curve["q3"].max() for curve in chosen.values()), default=0.0)
     logarithmic = highest > 10 * lowest > 0
@@ -79,9 +116,7 @@ def _finish(axes: Axes, task: Task, title: str, chosen: dict[str, pd.DataFrame])
         _make_logarithmic(axes)
     if task.best > 0 or not (logarithmic or isnan(task.best)):
         axes.axhline(task.best, color=BLACK, linestyle=":", linewidth=1.5, label="best possible")
-    axes.tick_params(labelleft=True)
-    axes.set(xlabel="evaluations", ylabel=f"expected {task.returns}: median, quartiles")
-    caption(axes, title, columns=4, size="small")
+    axes.tick_params(which="both", labelleft=True, labelbottom=True)
 
 
 def _make_logarithmic(axes: Axes) -> None:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from aloq.experiments.comparison import LEARNERS, Comparison, Draw, believers, learners
 from aloq.experiments.target import Results
+from aloq.report.styles import BASELINES, OURS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_ARMS = 5  # that are shown: like the paper, those of the best methods, for readability
+_ARMS = (*OURS, *BASELINES)  # whose postures are shown: those of the ablations would lie on top of ours
 _HALF = "aloq-kappa-half"  # with less exploration than the paper's, which costs most beside the wall's cliffs
 _SHOWN = 1000  # evaluations to which the paper draws the policy gradient methods; nothing changes after
 
@@ -30,25 +31,25 @@ def draw_learners(task: str, without: str, results: Results) -> Figure | None:
 
 
 def draw_collision_arms(results: Results) -> Figure:
-    """Beside the wall: where a typical run of each of the best methods ended."""
+    """Beside the wall: where a typical run of our own methods and of the baselines ended."""
     from aloq import tasks
     from aloq.report.arms import draw_arms
     from aloq.report.scene import collision_scene
     from aloq.report.typical import typical
 
-    found = typical(results.policies, tasks.load("arm-collision"), most=_ARMS)
+    found = typical(results.policies, tasks.load("arm-collision"), _ARMS)
     scenes = {method: collision_scene(policy) for method, policy in found.items()}
     return draw_arms(scenes, "arm-collision: posture after a typical run", without="no wall")
 
 
 def draw_breakage_arms(results: Results) -> Figure:
-    """With a joint that may break: where a typical run of each of the best methods ended."""
+    """With a joint that may break: where a typical run of our own methods and of the baselines ended."""
     from aloq import tasks
     from aloq.report.arms import draw_arms
     from aloq.report.scene import breakage_scene
     from aloq.report.typical import typical
 
-    found = typical(results.policies, tasks.load("arm-breakage"), most=_ARMS)
+    found = typical(results.policies, tasks.load("arm-breakage"), _ARMS)
     scenes = {method: breakage_scene(policy) for method, policy in found.items()}
     return draw_arms(scenes, "arm-breakage: posture after a typical run", without="no break")
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 def draw_arms(scenes: Mapping[str, CollisionScene | BreakageScene], title: str, without: str) -> Figure:
     """Each method's posture. `without` is what the posture that ignores the rare event is called."""
-    figure = blank(7.5, 6.5)
-    axes = figure.subplots()
     one = next(iter(scenes.values()))
+    figure = blank(7.5, 5.4 if isinstance(one, CollisionScene) else 6.5)
+    axes = figure.subplots()
     left = min(scene.recommended[:, 0].min() for scene in scenes.values()) - 0.06
     if isinstance(one, CollisionScene):
         left = min(left, one.walls[0] - 0.06)

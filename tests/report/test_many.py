@@ -118,6 +118,12 @@ def test_learning_curves_show_medians_together_and_quartiles_apart(runs: pd.Data
     assert {*np.round(quartiles.ravel(), 6)} <= {*np.round(corners, 6)}
 
 
+def test_costs_of_several_magnitudes_are_on_a_logarithmic_scale_and_returns_are_not(runs: pd.DataFrame) -> None:
+    for name, scale in (("branin", "log"), ("hartmann6", "linear")):
+        figure = draw_learning(curves(runs.assign(task=name)), load(name), upto=5)
+        assert {axes.get_yscale() for axes in figure.axes} == {scale}
+
+
 @pytest.mark.parametrize("methods", [["aloq-paper"], ["wsn"], []])
 def test_learning_curves_of_one_method_or_none(runs: pd.DataFrame, methods: list[str]) -> None:
     figure = draw_learning(curves(runs[runs["method"].isin(methods)]), load("branin"), upto=5)

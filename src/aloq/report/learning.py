@@ -108,10 +108,10 @@ def _draw_quartiles(figure: SubFigure, chosen: dict[str, pd.DataFrame], task: Ta
 
 
 def _finish(axes: Axes, task: Task, chosen: dict[str, pd.DataFrame]) -> None:
-    """The scale, the same for all panels of these curves, and the best possible."""
+    """The scale, the same for all panels of these curves and logarithmic for costs of several magnitudes, and the best possible."""
     lowest = min((curve["q1"].min() for curve in chosen.values()), default=0.0)
     highest = max((curve["q3"].max() for curve in chosen.values()), default=0.0)
-    logarithmic = highest > 10 * lowest > 0
+    logarithmic = task.problem.direction == "minimize" and highest > 10 * lowest > 0
     if logarithmic:
         _make_logarithmic(axes)
     if task.best > 0 or not (logarithmic or isnan(task.best)):

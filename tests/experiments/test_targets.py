@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from aloq import tasks
-from aloq.experiments import arm_torque, registry, store
+from aloq.experiments import arm, arm_torque, registry, store
 from aloq.experiments.comparison import BELIEVERS, Batch, Comparison
 from aloq.experiments.follow import VARIANTS, configured, follow
 from aloq.experiments.reproduce import Plan, reproduce
@@ -50,6 +50,21 @@ def test_long_runs_are_recorded_closely_at_first() -> None:
     assert found[:200] == list(range(5, 1001, 5))
     assert found[200:] == list(range(1050, 10_001, 50))
     assert sorted(Batch("branin", ("aloq",), 7).checkpoints) == list(range(1, 8))
+
+
+@pytest.mark.parametrize(
+    ("ran", "shown"),
+    [(["aloq", "rq-aloq", "trpo"], ["aloq (default)", "TRPO"]), (["rq-aloq"], ["RQ-ALOQ"]), ([], None)],
+)
+@pytest.mark.parametrize("target", [arm.COLLISION, arm.BREAKAGE], ids=lambda target: target.name)
+def test_postures_are_those_of_our_methods_and_baselines_or_of_what_was_run(
+    target: Comparison, ran: list[str], shown: list[str] | None
+) -> None:
+    columns = ["task", "method", "seed", "true", "policy.joint1", "policy.joint2", "policy.joint3"]
+    policies = pd.DataFrame([(target.name, method, 0, 1.0, 0.2, 0.4, 0.9) for method in ran], columns=columns)
+    figure = target.extra["postures"](Results(pd.DataFrame(), policies))
+    labels = figure and [str(line.get_label()) for line in figure.axes[0].get_lines()]
+    assert labels == (shown and [{"arm-collision": "no wall", "arm-breakage": "no break"}[target.name], *shown, "base", "target"])
 
 
 def test_every_method_of_a_seed_starts_from_the_same_design() -> None:

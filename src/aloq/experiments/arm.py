@@ -3,15 +3,19 @@ methods with and without the rare event (the paper's section on the arm, and its
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from aloq.experiments.comparison import LEARNERS, Comparison, Draw, believers, learners
 from aloq.experiments.target import Results
+from aloq.report.scene import BreakageScene, CollisionScene, breakage_scene, collision_scene
 from aloq.report.styles import BASELINES, OURS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+SceneOf = Callable[[Mapping[str, float]], CollisionScene | BreakageScene]
 
 _ARMS = (*OURS, *BASELINES)  # whose postures are shown: those of the ablations would lie on top of ours
 _HALF = "aloq-kappa-half"  # with less exploration than the paper's, which costs most beside the wall's cliffs
@@ -30,35 +34,27 @@ def draw_learners(task: str, without: str, results: Results) -> Figure | None:
     return draw_panels(curves(results.runs), panels, LEARNERS, _SHOWN) if panels else None
 
 
-def draw_collision_arms(results: Results) -> Figure:
-    """Beside the wall: where a typical run of our own methods and of the baselines ended."""
+def draw_postures(task: str, scene_of: SceneOf, without: str, results: Results) -> Figure | None:
+    """Where a typical run of our own methods and of the baselines ended, or of whatever was run instead; nothing if nothing was."""
     from aloq import tasks
     from aloq.report.arms import draw_arms
-    from aloq.report.scene import collision_scene
     from aloq.report.typical import typical
 
-    found = typical(results.policies, tasks.load("arm-collision"), _ARMS)
-    scenes = {method: collision_scene(policy) for method, policy in found.items()}
-    return draw_arms(scenes, "arm-collision: posture after a typical run", without="no wall")
+    found = typical(results.policies, tasks.load(task))
+    shown = {method: policy for method, policy in found.items() if method in _ARMS} or found
+    scenes = {method: scene_of(policy) for method, policy in shown.items()}
+    return draw_arms(scenes, f"{task}: posture after a typical run", without) if scenes else None
 
 
-def draw_breakage_arms(results: Results) -> Figure:
-    """With a joint that may break: where a typical run of our own methods and of the baselines ended."""
-    from aloq import tasks
-    from aloq.report.arms import draw_arms
-    from aloq.report.scene import breakage_scene
-    from aloq.report.typical import typical
-
-    found = typical(results.policies, tasks.load("arm-breakage"), _ARMS)
-    scenes = {method: breakage_scene(policy) for method, policy in found.items()}
-    return draw_arms(scenes, "arm-breakage: posture after a typical run", without="no break")
-
-
-def _target(name: str, without: str, title: str, draw_arms: Draw) -> Comparison:
+def _target(name: str, event: str, title: str, scene_of: SceneOf) -> Comparison:
+    without = f"{name}-no-{event}"
     batches = (believers(name, 200, _HALF), learners(name), learners(without))
-    extra: dict[str, Draw] = {"postures": draw_arms, "learners": partial(draw_learners, name, without)}
+    extra: dict[str, Draw] = {
+        "postures": partial(draw_postures, name, scene_of, f"no {event}"),
+        "learners": partial(draw_learners, name, without),
+    }
     return Comparison(name, title, batches, extra=extra)
 
 
-COLLISION = _target("arm-collision", "arm-collision-no-wall", "The arm beside a wall", draw_collision_arms)
-BREAKAGE = _target("arm-breakage", "arm-breakage-no-break", "The arm that may break", draw_breakage_arms)
+COLLISION = _target("arm-collision", "wall", "The arm beside a wall", collision_scene)
+BREAKAGE = _target("arm-breakage", "break", "The arm that may break", breakage_scene)

@@ -33,7 +33,8 @@ def draw_learning(curves: pd.DataFrame, task: Task, upto: int) -> Figure:
     Bands of many methods would hide each other in one panel.
     """
     chosen = of(curves, task.name, (*OURS, *BASELINES, *ABLATIONS), upto)
-    rows = max(-(-(len(chosen) - 1) // _PANELS), 1)
+    apart = [method for method in chosen if method != _REFERENCE] or list(chosen)
+    rows = max(-(-len(apart) // _PANELS), 1)
     figure = blank(11, 4.3 + 2.1 * rows)
     above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=[4.3, 2.1 * rows]).flat
     left, right = above.subplots(1, 2, sharex=True, sharey=True)
@@ -43,7 +44,7 @@ def draw_learning(curves: pd.DataFrame, task: Task, upto: int) -> Figure:
         _finish(axes, task, chosen)
         axes.set(xlabel="evaluations", ylabel=f"expected {task.returns}: median")
         caption(axes, f"{title}: {task.name}", columns=4, size="small")
-    _draw_quartiles(below, chosen, task, rows)
+    _draw_quartiles(below, chosen, apart, task, rows)
     return figure
 
 
@@ -89,17 +90,16 @@ def draw_median(axes: Axes, curve: pd.DataFrame, method: str) -> None:
     axes.plot(curve["evaluations"], curve["median"], color=look.colour, linestyle=look.dash, linewidth=2, label=look.label)
 
 
-def _draw_quartiles(figure: SubFigure, chosen: dict[str, pd.DataFrame], task: Task, rows: int) -> None:
-    """Each method in a panel of its own, over the paper's ALOQ."""
-    others = [method for method in chosen if method != _REFERENCE] or list(chosen)
-    panels = list(figure.subplots(rows, max(-(-len(others) // rows), 1), sharex=True, sharey=True, squeeze=False).flat)
-    for axes, method in zip(panels, others, strict=False):
+def _draw_quartiles(figure: SubFigure, chosen: dict[str, pd.DataFrame], apart: list[str], task: Task, rows: int) -> None:
+    """Each of some methods in a panel of its own, over the paper's ALOQ."""
+    panels = list(figure.subplots(rows, max(-(-len(apart) // rows), 1), sharex=True, sharey=True, squeeze=False).flat)
+    for axes, method in zip(panels, apart, strict=False):
         for name in [name for name in dict.fromkeys([_REFERENCE, method]) if name in chosen]:
             draw_curve(axes, chosen[name], name)
         _finish(axes, task, chosen)
         axes.set_title(style(method).label, loc="left", fontsize="small")
         axes.spines[["top", "right"]].set_visible(False)
-    for axes in panels[len(others) :]:
+    for axes in panels[len(apart) :]:
         axes.remove()
     beside = f", beside {style(_REFERENCE).label}'s" if _REFERENCE in chosen else ""
     figure.suptitle(f"Median and quartiles of each method{beside}", x=0.01, ha="left", fontweight="bold")

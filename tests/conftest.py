@@ -2,8 +2,36 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+
+from aloq.numerics.computing import CACHE_VARIABLE, computing
+
+HERE = Path(__file__).parent
+# Folders of functions on arrays, which run inside `computing` wherever aloq calls them.
+ARRAYS = ("gp", "quadrature", "acquisition")
+sys.path.insert(0, str(HERE / "gp"))  # for gp_dense, the truth that several folders compare with
 
 # The same examples on every run, and no deadline: the first call of a JAX function compiles.
 settings.register_profile("aloq", derandomize=True, deadline=None)
 settings.load_profile("aloq")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Share compiled functions between the processes and runs of the tests: they are found by their content alone."""
+    if config.cache is not None:
+        os.environ.setdefault(CACHE_VARIABLE, str(config.cache.mkdir("aloq-compiled")))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _as_aloq_computes(request: pytest.FixtureRequest) -> Iterator[None]:
+    if request.path.parent.name in ARRAYS:
+        with computing():
+            yield
+    else:
+        yield

@@ -16,6 +16,7 @@ import aloq
 PACKAGE = Path(aloq.__file__).parent
 LAYERS = (
     "problem",
+    "numerics",
     "gp",
     "quadrature",
     "acquisition",

@@ -10,8 +10,8 @@ import numpy as np
 from gp_dense import Array, Dense
 
 from aloq.gp.hyper import Model, Structure
-from aloq.gp.numerics import pad
 from aloq.gp.posterior import Points
+from aloq.numerics.padding import pad
 from aloq.problem.distributions import Discrete
 from aloq.problem.encoding import Encoding
 from aloq.problem.problem import Problem

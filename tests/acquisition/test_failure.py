@@ -9,7 +9,7 @@ import pytest
 from acquisition_beliefs import Points
 
 from aloq.acquisition.failure import MOST, Failures, _weights, learn, success
-from aloq.gp.numerics import computing
+from aloq.numerics.computing import computing
 from aloq.problem.distributions import Discrete
 from aloq.problem.problem import Problem
 

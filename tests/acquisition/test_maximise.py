@@ -14,7 +14,7 @@ from gp_dense import Array
 
 from aloq.acquisition.maximise import Direct, Maximiser, MultiStart, exhaustive, most_promising
 from aloq.acquisition.policy import EI, UCB, PolicyRule
-from aloq.gp.numerics import pad
+from aloq.numerics.padding import pad
 from aloq.problem import codec
 from aloq.problem.variables import Archive
 from aloq.quadrature.belief import Belief

@@ -26,40 +26,40 @@ from aloq.experiments.lockstep import in_step
 from aloq.experiments.reproduce import Plan, reproduce
 from aloq.experiments.target import Job
 from aloq.gp.hyper import Model
-from aloq.gp.program import program
 from aloq.methods.aloq import ALOQ
+from aloq.numerics.compiled import compiled
 from aloq.problem.errors import ProblemError
 
 BIG = 600  # an array of BIG x BIG is not fetched unasked
 
 
-@program(static=("step",))
+@compiled(static=("step",))
 def count(x: Array, step: int) -> Array:
     return x + step
 
 
-@program()
+@compiled()
 def spread(x: Array) -> dict[str, Array]:
     """A large array and two small ones."""
     return {"large": jnp.full((BIG, BIG), x), "small": x, "twice": 2 * x}
 
 
-@program()
+@compiled()
 def gathered(made: dict[str, Array], y: Array) -> Array:
     return made["large"][0, 0] + made["small"] + y
 
 
-@program(meeting=True)
+@compiled(wait_for_all=True)
 def meet(x: Array) -> Array:
     return -x
 
 
-@program()
+@compiled()
 def draw(key: Array) -> Array:
     return random.normal(key, (3,))
 
 
-@program()
+@compiled()
 def broken(x: Array) -> Array:
     raise ValueError(f"no program for {x.shape}")
 

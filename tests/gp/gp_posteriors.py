@@ -22,8 +22,8 @@ from aloq.gp import fit
 from aloq.gp.fit import Chains
 from aloq.gp.hyper import Model, Structure
 from aloq.gp.likelihood import Data, log_posterior
-from aloq.gp.numerics import pad
 from aloq.gp.sampler import Student, advance
+from aloq.numerics.padding import pad
 
 _effective_sample_size = jax.jit(blackjax.diagnostics.effective_sample_size)
 

@@ -15,7 +15,7 @@ from aloq.gp.fit import Chains, Scale, update
 from aloq.gp.hyper import Model, Structure
 from aloq.gp.likelihood import Data
 from aloq.gp.mode import Mode, find_mode
-from aloq.gp.numerics import pad, padded_size
+from aloq.numerics.padding import pad, padded_size
 
 STRUCTURE = Structure(Model(), 1, (True, True))
 COUNT = 16

@@ -13,7 +13,7 @@ from aloq.gp import likelihood
 from aloq.gp.hyper import JITTER, Model, Structure
 from aloq.gp.kernel import correlation
 from aloq.gp.likelihood import Data, gaussian_log_density
-from aloq.gp.numerics import pad
+from aloq.numerics.padding import pad
 from aloq.problem.errors import ProblemError
 
 N = 12

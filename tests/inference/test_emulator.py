@@ -10,12 +10,12 @@ import pytest
 from inference_truth import Flat, total_variation
 from scipy import stats
 
-from aloq.gp.numerics import computing
 from aloq.inference import Emulator, GaussianNoise, SliceSampler, infer
 from aloq.inference.infer import Likelihood
 from aloq.inference.prior import Prior
 from aloq.inference.surrogate import Surrogate
 from aloq.inference.trials import Simulator, Trials
+from aloq.numerics.computing import computing
 from aloq.problem.errors import ProblemError, StudyError
 
 PRIOR = {"load": Flat(0.0, 3.0)}

@@ -18,8 +18,8 @@ from numpy.polynomial.legendre import leggauss
 from scipy import stats
 
 from aloq.gp.hyper import Model, Structure
-from aloq.gp.numerics import pad
 from aloq.gp.posterior import Points
+from aloq.numerics.padding import pad
 from aloq.problem.distributions import Discrete, Samples
 from aloq.problem.encoding import Encoding
 from aloq.problem.problem import Problem

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "gp")]  # for report_studies and gp_dense
+sys.path.insert(0, str(HERE))  # for report_studies
 
 from aloq.problem.problem import Problem  # noqa: E402
 from aloq.tasks import Task, load  # noqa: E402

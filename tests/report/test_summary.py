@@ -17,12 +17,12 @@ from scipy import special, stats
 
 from aloq.gp.fit import Chains
 from aloq.gp.hyper import JITTER, Structure
-from aloq.gp.memory import last_kept
 from aloq.methods import aloq as aloq_module
 from aloq.methods.aloq import ALOQ
 from aloq.methods.naive import Naive
 from aloq.methods.reinforce import Reinforce
 from aloq.methods.wsn import WSN
+from aloq.numerics.last_result import keep_last_result
 from aloq.problem.distributions import Discrete, Samples
 from aloq.problem.problem import Problem
 from aloq.problem.variables import Archive
@@ -222,7 +222,7 @@ def test_a_model_is_fitted_once_for_all_that_is_asked_about_it(monkeypatch: pyte
         return drawn(structure, x, *rest)
 
     drawn = aloq_module.update
-    monkeypatch.setattr(aloq_module, "_update", last_kept(counted))
+    monkeypatch.setattr(aloq_module, "_update", keep_last_result(counted))
     study = _told(small_problem(), ALOQ(samples=4, initial=30), 24)
     summarise(study)
     assert fits == [24]

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from aloq.acquisition.average import expected
 from aloq.acquisition.support import search
-from aloq.gp.numerics import pad, padded_size
-from aloq.gp.program import Program, program
+from aloq.numerics.compiled import Compiled, compiled
+from aloq.numerics.padding import pad, padded_size
 from aloq.problem.codec import register
 from aloq.problem.encoding import Encoding
 from aloq.quadrature.belief import Belief
@@ -74,17 +74,17 @@ class RandomDraw:
         return encoding.draw_environments(rng.uniform(size=(1, len(encoding.factors))))[0]
 
 
-@program()
+@compiled()
 def _reduction(belief: Belief, pi: Array, x: Array) -> Array:
     return expected(belief.variance_reduction(pi, x))
 
 
-@program()
+@compiled()
 def _uncertainty(belief: Belief, pi: Array, x: Array) -> Array:
     return expected(belief.pair_mean_and_variance(x)[1])
 
 
-def _scores(rule: Program[Array], belief: Belief, pi: Points, theta: Points, chance: Chance | None = None) -> Points:
+def _scores(rule: Compiled[Array], belief: Belief, pi: Points, theta: Points, chance: Chance | None = None) -> Points:
     """Score environments theta, (q, e), in a padded batch; both rules are gains, expected if the simulation does not fail."""
     x = np.concatenate([np.broadcast_to(pi, (len(theta), len(pi))), theta], axis=1)
     scores = np.asarray(rule(belief, pi, pad(x, padded_size(len(x), 16))))[: len(x)]

@@ -21,8 +21,8 @@ from jax import Array
 from numpy.typing import NDArray
 
 from aloq.acquisition.policy import PolicyRule
-from aloq.gp.numerics import pad, padded_size
-from aloq.gp.program import program
+from aloq.numerics.compiled import compiled
+from aloq.numerics.padding import pad, padded_size
 from aloq.problem.encoding import Encoding
 from aloq.quadrature.belief import Belief
 
@@ -66,13 +66,13 @@ def _kernel(x: Array, y: Array, weights: Array) -> Array:
     return jnp.exp(-0.5 * jnp.sum(weights * (x[:, None] - y[None]) ** 2, axis=-1))
 
 
-@program()
+@compiled()
 def chances(failures: Failures, pi: Array) -> Array:
     """`Failures.chance`, compiled."""
     return failures.chance(pi)
 
 
-@program()
+@compiled()
 def _probability(failures: Failures, x: Array) -> Array:
     return failures.probability(x)
 
@@ -125,7 +125,7 @@ def success(failures: Failures, x: Points) -> Points:
     return 1 - np.asarray(_probability(failures, pad(x, padded_size(len(x), 16))))[: len(x)]
 
 
-@program(static=("rule",))
+@compiled(static=("rule",))
 def _lowest(rule: PolicyRule, belief: Belief, pi: Array, reference: Any) -> Array:
     return jnp.min(rule.score(belief, pi, reference))
 

@@ -28,8 +28,8 @@ from jax.scipy.linalg import solve_triangular
 
 from aloq.acquisition.average import expected
 from aloq.acquisition.policy import Points, expected_improvement
-from aloq.gp.numerics import pad, padded_size
-from aloq.gp.program import program
+from aloq.numerics.compiled import compiled
+from aloq.numerics.padding import pad, padded_size
 from aloq.problem.codec import register
 from aloq.problem.errors import ProblemError
 from aloq.quadrature.belief import Belief, Sites
@@ -89,7 +89,7 @@ def normal_draws(blocks: int, count: int, dim: int, seed: list[int]) -> Points:
     return np.concatenate([half, -half], axis=1)
 
 
-@program()
+@compiled()
 def _visited(belief: Belief, policies: Array, known: Array, normal: Array) -> Visited:
     """Draws of fbar at the policies, (k, d), in descending order of their mean."""
     order = jnp.argsort(jnp.where(known > 0, -expected(belief.mean(policies)), jnp.inf))

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from aloq.acquisition.direct import minimise as direct
 from aloq.acquisition.policy import PolicyRule
-from aloq.gp.minimize import minimize
-from aloq.gp.numerics import pad, padded_size
-from aloq.gp.program import program
+from aloq.numerics.bfgs import minimize
+from aloq.numerics.compiled import compiled
+from aloq.numerics.padding import pad, padded_size
 from aloq.problem.codec import register
 from aloq.problem.encoding import Encoding
 from aloq.quadrature.belief import Belief
@@ -128,18 +128,18 @@ def scattered(count: int, known: Points, incumbent: Points, rng: np.random.Gener
     return np.concatenate([incumbent[None], near, rng.uniform(size=(count - 2 * quarter - 1, d))])
 
 
-@program(static=("rule",))
+@compiled(static=("rule",))
 def _scores(rule: PolicyRule, belief: Belief, pi: Array, reference: Any) -> Array:
     return rule.score(belief, pi, reference)
 
 
-@program(static=("rule", "dim", "evaluations"))
+@compiled(static=("rule", "dim", "evaluations"))
 def _divide(rule: PolicyRule, dim: int, evaluations: int, belief: Belief, reference: Any) -> Array:
     """Where DIRECT finds the highest score: (dim,)."""
     return direct(lambda pi: -rule.score(belief, pi, reference), dim, evaluations)
 
 
-@program(static=("rule", "climbs", "turns"))
+@compiled(static=("rule", "climbs", "turns"))
 def _climb(rule: PolicyRule, climbs: int, turns: int, belief: Belief, starts: Array, reference: Any, movable: Array) -> Array:
     """Climb from the best starts; the ends, followed by those starts: (2·climbs, d).
 

@@ -1,10 +1,10 @@
-"""Calls of compiled programs by many runs, as few executions.
+"""Calls of compiled functions by many runs, as few executions.
 
 lane    a place on the leading axis of a batch, one for each run in it
 row     one lane of one array of a batch: what a run gets in the place of an array
 
 Arrays stay on the device until the host asks for one, and then the small ones of that batch come in one transfer. A row that goes into
-another program is not taken out of its batch: the calls of that program take the lanes their rows are in, and the batch's arrays are used
+another function is not taken out of its batch: the calls of that function take the lanes their rows are in, and the batch's arrays are used
 as they are. So a belief of several megabytes a run is made, used many times, and forgotten without a copy.
 """
 
@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from aloq.gp.program import Call
+from aloq.numerics.compiled import Call
 
 # Bytes, all lanes together, up to which an array is fetched along with another of its batch that the host asked for.
 SMALL = 1 << 20
@@ -61,7 +61,7 @@ class Column:
 
 
 class Row:
-    """One lane of a column; NumPy makes an array of it, and a program takes it for one."""
+    """One lane of a column; NumPy makes an array of it, and a compiled function takes it for one."""
 
     __slots__ = ("column", "lane")
 
@@ -92,7 +92,7 @@ class Row:
 
 @dataclass
 class Tally:
-    """What the executions of one program came to.
+    """What the executions of one function came to.
 
     The first with its shapes counts as compilation, which is most of it. The seconds of the others last until the results are there if the
     batches are `timed`, and else only until they are on their way.
@@ -140,7 +140,7 @@ class Batches:
         lanes, width = group.lanes(self.width)
         arguments = [_joined(leaves, lanes, width) for leaves in zip(*(member.leaves for member in group.members), strict=True)]
         start = time.perf_counter()
-        out = call.program.mapped(call.static, jax.tree.unflatten(structure, arguments))
+        out = call.function.mapped(call.static, jax.tree.unflatten(structure, arguments))
         if self.timed:
             jax.block_until_ready(out)  # type: ignore[no-untyped-call]
         self._count(group, width, arguments, time.perf_counter() - start)
@@ -150,8 +150,8 @@ class Batches:
     def _count(self, group: _Group, width: int, arguments: list[Any], seconds: float) -> None:
         member = group.members[0]
         shapes = tuple((array.shape, array.dtype) for array in arguments)
-        compiled = (member.call.program, member.call.static, member.structure, shapes)
-        tally = self.tallies[member.call.program.name]
+        compiled = (member.call.function, member.call.static, member.structure, shapes)
+        tally = self.tallies[member.call.function.name]
         tally.batches, tally.calls, tally.lanes = tally.batches + 1, tally.calls + len(group.members), tally.lanes + width
         if compiled in self._seen:
             tally.seconds += seconds
@@ -191,14 +191,14 @@ class _Group:
 
 
 def _groups(calls: Sequence[Sequence[Call]]) -> list[_Group]:
-    """Calls of the same program with the same static arguments and shapes, and rows of the same columns."""
+    """Calls of the same function with the same static arguments and shapes, and rows of the same columns."""
     found: defaultdict[Hashable, list[_Member]] = defaultdict(list)
     for run, own in enumerate(calls):
         for number, call in enumerate(own):
             given, structure = jax.tree.flatten(call.arguments)
             anchor, leaves, kinds = _looked_at(given)
             turn = number if anchor is not None else 0  # two calls of one run cannot share its lane
-            found[call.program, call.static, structure, tuple(kinds), turn].append(_Member(run, number, call, leaves, structure, anchor))
+            found[call.function, call.static, structure, tuple(kinds), turn].append(_Member(run, number, call, leaves, structure, anchor))
     return [_Group(members) for members in found.values()]
 
 

@@ -1,11 +1,12 @@
 """Many runs in step, in one process: what they compute at the same time goes to the device as one batch.
 
-Each run is the code of a study as it is, in a thread of its own; but threads do not race. A run moves until it calls a compiled program,
-then waits with its call. Once all wait, their calls are run in batches (see `aloq.experiments.batch`), and each run in turn moves on with
-its result. So everything happens in one order, whatever the machine, and JAX is only ever called from the thread that leads.
+Each run is the code of a study as it is, in a thread of its own; but threads do not race. A run moves until it
+calls a compiled function, then waits with its call. Once all wait, their calls are run in batches (see
+`aloq.experiments.batch`), and each run in turn moves on with its result. So everything happens in one order,
+whatever the machine, and JAX is only ever called from the thread that leads.
 
-Runs get out of step where one searches for modes and another does not. They meet again at programs marked `meeting`: a run that comes to
-one waits until all have.
+Runs get out of step where one searches for modes and another does not. They meet again at functions marked
+`wait_for_all`: a run that comes to one waits until all have.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from aloq.experiments import pool
 from aloq.experiments.batch import Batches
 from aloq.experiments.comparison import LEARNERS
 from aloq.experiments.target import Job
-from aloq.gp.numerics import computing
-from aloq.gp.program import Call, executed_by
+from aloq.numerics.compiled import Call, run_by
+from aloq.numerics.computing import computing
 
 _PATIENCE = 5.0  # seconds that a run which is to end may take for it: a simulation under way cannot be stopped
 
@@ -60,7 +61,7 @@ class Run:
         self._thread.join(_PATIENCE)
 
     def run(self, calls: list[Call]) -> list[Any]:
-        """What programs called in its thread come to (see `aloq.gp.program.Executor`)."""
+        """What compiled functions called in its thread come to (see `aloq.numerics.compiled.Runner`)."""
         self.calls = calls
         return self._wait()
 
@@ -73,7 +74,7 @@ class Run:
 
     def _main(self, work: Callable[[], Any]) -> None:
         try:
-            with executed_by(self):
+            with run_by(self):
                 self._go.acquire()
                 if not isinstance(self._answer, BaseException):
                     self.result = work()
@@ -115,7 +116,7 @@ def in_step(works: Sequence[Callable[[], Any]], batches: Batches) -> Iterator[tu
 
 def _move(runs: Sequence[Run], batches: Batches) -> None:
     """Run the calls of all that have none to wait for, and let them go on."""
-    ahead = [run for run in runs if all(call.program.meeting for call in run.calls)]
+    ahead = [run for run in runs if all(call.function.wait_for_all for call in run.calls)]
     moving = [run for run in runs if run not in ahead] or ahead
     for run, answer in zip(moving, batches.run([run.calls for run in moving]), strict=True):
         run.resume(answer)

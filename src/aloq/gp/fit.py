@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from aloq.gp.hyper import Structure
 from aloq.gp.likelihood import Data
 from aloq.gp.mode import Mode, find_mode
-from aloq.gp.numerics import pad, padded_size
-from aloq.gp.program import program
 from aloq.gp.sampler import Student, Visited, advance
+from aloq.numerics.compiled import compiled
+from aloq.numerics.padding import pad, padded_size
 
 Array = NDArray[np.float64]
 
@@ -147,25 +147,25 @@ def _move(structure: Structure, chains: Chains, data: Data, key: JaxArray, moves
     return Chains(np.asarray(zeta), *_merged(chains, visited)), np.asarray(heights)
 
 
-@program()
+@compiled()
 def _keys(seed: JaxArray) -> JaxArray:
     """Keys for the three uses of randomness in an update: (3, 2)."""
     return random.key_data(random.split(random.key(seed), 3))
 
 
-@program(static=("shape",))
+@compiled(static=("shape",))
 def _normal(key: JaxArray, shape: tuple[int, ...]) -> JaxArray:
     return random.normal(key, shape)
 
 
-@program(static=("count", "rounds"))
+@compiled(static=("count", "rounds"))
 def _around(location: JaxArray, scale: JaxArray, key: JaxArray, count: int, rounds: int) -> tuple[JaxArray, JaxArray]:
     """Draws from the Gaussian at a mode, (count, P), and a key for each round that follows, (rounds, 2)."""
     first, *others = (random.fold_in(key, i) for i in range(rounds + 1))
     return Student(location, scale).draw(first, count), jnp.stack([random.key_data(other) for other in others])
 
 
-@program(static=("structure",))
+@compiled(static=("structure",))
 def _moved(
     structure: Structure, zeta: JaxArray, mean: JaxArray, cov: JaxArray, data: Data, key: JaxArray, moves: JaxArray
 ) -> tuple[JaxArray, JaxArray, Visited]:

@@ -11,8 +11,8 @@ from jax.scipy.linalg import solve_triangular
 
 from aloq.gp.hyper import Structure
 from aloq.gp.likelihood import Data, log_posterior, precision
-from aloq.gp.minimize import minimize
-from aloq.gp.program import program
+from aloq.numerics.bfgs import minimize
+from aloq.numerics.compiled import compiled
 
 
 class Mode(NamedTuple):
@@ -24,7 +24,7 @@ class Mode(NamedTuple):
     mass: Array  # () Laplace's estimate of the log of the mass, up to a constant
 
 
-@program(static=("structure",))
+@compiled(static=("structure",))
 def find_mode(structure: Structure, start: Array, data: Data) -> Mode:
     """Climb from `start`, (P,), to a mode of the log posterior, and measure its curvature."""
     _, sd = structure.prior()

@@ -29,7 +29,7 @@ from jax.scipy.linalg import solve_triangular
 
 from aloq.gp.hyper import Structure
 from aloq.gp.likelihood import Data, log_posterior, log_prior
-from aloq.gp.program import program
+from aloq.numerics.compiled import compiled
 
 NU = 6
 # Turns allowed per move: 30 shrinks leave a bracket of about 1e-9 of the ellipse. Moves from the prior are given up sooner: where the
@@ -128,7 +128,7 @@ class _Chains(NamedTuple):
     visited: Visited
 
 
-@program(static=("structure",))
+@compiled(static=("structure",))
 def advance(
     structure: Structure, zeta: Array, q: Student, refuge: Array, data: Data, key: Array, moves: Array
 ) -> tuple[Array, Array, Visited, Array]:

@@ -118,8 +118,8 @@ def _emulated(
     prior: Prior, trials: Trials, simulator: Simulator, noise: GaussianNoise, sampler: SliceSampler, emulator: Emulator, seed: int
 ) -> Posterior:
     """A first emulator over the whole prior, then one with simulations added where the first puts the posterior."""
-    from aloq.gp.numerics import computing
     from aloq.inference.surrogate import Surrogate
+    from aloq.numerics.computing import computing
 
     with computing():  # entered once, not with each of a thousand predictions
         surrogate = Surrogate.over_prior(prior, trials.policies, simulator, emulator, seed)

@@ -16,12 +16,13 @@ from jax import Array as JaxArray
 from aloq.acquisition.average import total
 from aloq.gp.fit import Scale, update
 from aloq.gp.hyper import Model, Structure
-from aloq.gp.numerics import computing, pad
 from aloq.gp.posterior import Points
 from aloq.inference.emulator import Emulator
 from aloq.inference.posterior import neighbours
 from aloq.inference.prior import Prior
 from aloq.inference.trials import Simulator
+from aloq.numerics.computing import computing
+from aloq.numerics.padding import pad
 from aloq.problem.checks import Array
 from aloq.quadrature.belief import Belief, believe
 

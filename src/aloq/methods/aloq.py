@@ -22,13 +22,14 @@ from aloq.acquisition.maximise import Direct, Maximiser, MultiStart, most_promis
 from aloq.acquisition.policy import EI, UCB, PolicyRule
 from aloq.gp.fit import Chains, Scale, update
 from aloq.gp.hyper import Model, Structure
-from aloq.gp.memory import last_kept
-from aloq.gp.numerics import computing, pad, padded_size
 from aloq.gp.posterior import Points
 from aloq.methods.batch import Setting, batch_of, thinned
 from aloq.methods.design import design_point
 from aloq.methods.held import Held, evaluate
 from aloq.methods.interface import Array, History, Prediction, Recommendation, State, Suggestion, distinct_rows
+from aloq.numerics.computing import computing
+from aloq.numerics.last_result import keep_last_result
+from aloq.numerics.padding import pad, padded_size
 from aloq.problem.codec import register
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import ProblemError
@@ -39,7 +40,7 @@ from aloq.quadrature.embedding import measures
 LAG = 0.25
 
 # What is asked between two trials, such as which policy is best, needs the same belief as the choice of the next.
-_update, _believe = last_kept(update), last_kept(believe)
+_update, _believe = keep_last_result(update), keep_last_result(believe)
 
 
 @register

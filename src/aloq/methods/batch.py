@@ -21,9 +21,9 @@ from aloq.acquisition.maximise import exhaustive, scattered, scored
 from aloq.acquisition.policy import EI, UCB, PolicyRule
 from aloq.acquisition.support import top, whole
 from aloq.gp.fit import Chains
-from aloq.gp.numerics import padded_size
 from aloq.methods.held import best_of, evaluate
 from aloq.methods.interface import Array, History, distinct_rows
+from aloq.numerics.padding import padded_size
 from aloq.problem.encoding import Encoding
 from aloq.quadrature.belief import Belief, extended
 from aloq.quadrature.shortlist import Shortlist

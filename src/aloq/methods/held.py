@@ -12,9 +12,10 @@ from jax import Array as JaxArray
 
 from aloq.acquisition.average import expected, total
 from aloq.gp.fit import Scale
-from aloq.gp.numerics import computing, pad, padded_size
-from aloq.gp.program import program
 from aloq.methods.interface import Array, Prediction
+from aloq.numerics.compiled import compiled
+from aloq.numerics.computing import computing
+from aloq.numerics.padding import pad, padded_size
 from aloq.problem.encoding import Encoding
 from aloq.quadrature.belief import Belief
 from aloq.quadrature.parts import at_pairs, excess, over_parts, warped
@@ -82,12 +83,12 @@ def _pairs(policy: Array, environments: Array) -> Array:
     return pad(pairs, padded_size(len(pairs)))
 
 
-@program()
+@compiled()
 def _mean_and_variance(belief: Belief, pi: JaxArray) -> tuple[JaxArray, JaxArray]:
     return total(*belief.mean_and_variance(pi))
 
 
-@program()
+@compiled()
 def _mean(belief: Belief, pi: JaxArray) -> JaxArray:
     return expected(belief.mean(pi))
 

@@ -25,7 +25,7 @@ from jax import Array, random
 
 from aloq.gp.hyper import Hyper, Structure
 from aloq.gp.posterior import Points, Posterior, condition, correlations
-from aloq.gp.program import program
+from aloq.numerics.compiled import compiled
 from aloq.quadrature.embedding import Measure, mean_at, mean_of_mean, warped_nodes
 
 # Variances are differences of larger numbers; rounding can leave them below zero by about this much of w0.
@@ -158,7 +158,7 @@ class Belief:
         return jax.vmap(one)(self.posterior.hyper, v, self.posterior.inputs)
 
 
-@program(static=("structure",), meeting=True)
+@compiled(static=("structure",), wait_for_all=True)
 def believe(structure: Structure, zeta: Array, points: Points, environment: tuple[Measure, ...]) -> Belief:
     """The belief about fbar given points, under every row of zeta, (s, P)."""
     posterior = condition(structure, zeta, points)
@@ -172,7 +172,7 @@ def believe(structure: Structure, zeta: Array, points: Points, environment: tupl
     return Belief(structure, posterior, environment, nodes, at_data, averaged)
 
 
-@program()
+@compiled()
 def extended(belief: Belief, x: Array, place: Array) -> Belief:
     """The belief with one more pair, x (D,), out for evaluation: it takes the row `place` of the padding. O(n²), where `believe` is O(n³).
 

@@ -20,12 +20,12 @@ from jax import Array, lax
 
 from aloq.gp.hyper import Hyper
 from aloq.gp.posterior import correlations
-from aloq.gp.program import program
+from aloq.numerics.compiled import compiled
 from aloq.quadrature.belief import FLOOR, Belief
 from aloq.quadrature.embedding import mean_at, mean_of_mean
 
 
-@program(static=("factor",))
+@compiled(static=("factor",))
 def over_parts(belief: Belief, pi: Array, factor: int, rows: Array) -> tuple[Array, Array]:
     """Mean and variance of F, (s, R) each, for a policy pi, (d,), and rows, (R, N), over the nodes of `belief.environment[factor]`."""
     structure, d = belief.structure, belief.structure.policy_dim
@@ -51,13 +51,13 @@ def over_parts(belief: Belief, pi: Array, factor: int, rows: Array) -> tuple[Arr
     return lax.map(one, (posterior.hyper, u, posterior.inputs, posterior.whitener, posterior.weights, belief.nodes))
 
 
-@program()
+@compiled()
 def at_pairs(belief: Belief, x: Array) -> tuple[Array, Array]:
     """Mean and variance, (s, q) each, of f at pairs x, (q, D), without noise."""
     return belief.pair_mean_and_variance(x)
 
 
-@program()
+@compiled()
 def excess(belief: Belief, pi: Array, x: Array) -> tuple[Array, Array]:
     """Mean and variance, (s, q) each, of f(x) - fbar(pi) for a policy pi, (d,), and pairs x, (q, D)."""
     mean, variance = belief.mean_and_variance(pi[None])
@@ -66,7 +66,7 @@ def excess(belief: Belief, pi: Array, x: Array) -> tuple[Array, Array]:
     return pair_mean - mean, jnp.maximum(spread, FLOOR * belief.posterior.hyper.variance[:, None])
 
 
-@program()
+@compiled()
 def warped(belief: Belief, grid: Array) -> Array:
     """The warp of every column of the unit cube at the same places, (g,): (s, g, D)."""
     structure = belief.structure

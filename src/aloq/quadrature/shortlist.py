@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from aloq.gp.hyper import Hyper
 from aloq.gp.posterior import correlations
-from aloq.gp.program import program
+from aloq.numerics.compiled import compiled
 from aloq.quadrature.belief import FLOOR, Belief
 from aloq.quadrature.embedding import mean_at
 
@@ -45,7 +45,7 @@ class _Tables(NamedTuple):
     prior: JaxArray  # (s,) V fbar a priori
 
 
-@program()
+@compiled()
 def _tables(belief: Belief, pi: JaxArray, theta: JaxArray) -> _Tables:
     structure, posterior, d = belief.structure, belief.posterior, belief.structure.policy_dim
     own, others = structure.policy_columns, structure.columns[d:]

@@ -62,7 +62,7 @@ def _times(controller: bytes, legs: tuple[str, ...]) -> tuple[float, ...]:
 
 def _path(controller: bytes, legs: tuple[str, ...]) -> Path | None:
     """Where a controller's times are kept; None if nothing shall be kept."""
-    from aloq.gp.numerics import cache_folder  # loads JAX
+    from aloq.numerics.computing import cache_folder  # loads JAX
 
     folder = cache_folder()
     key = hashlib.sha256(controller + f"{VERSION} {LINE} {' '.join(legs)}".encode()).hexdigest()[:32]

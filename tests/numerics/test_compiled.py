@@ -1,4 +1,4 @@
-"""Programs: `jax.jit` where nobody else runs them, and calls by name where somebody does."""
+"""Compiled functions: `jax.jit` where nobody else runs them, and calls by name where somebody does."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from aloq.gp.program import Call, executed_by, program
+from aloq.numerics.compiled import Call, compiled, run_by
 
 
-@program(static=("power",))
+@compiled(static=("power",))
 def scaled(x: Array, y: Array, power: int) -> Array:
     """x times y to a power."""
     return x * y**power
@@ -29,7 +29,7 @@ class Scripted:
         return list(range(len(calls)))
 
 
-def test_alone_a_program_is_its_function() -> None:
+def test_alone_it_is_the_function() -> None:
     x, y = np.arange(3.0), np.full(3, 2.0)
     np.testing.assert_array_equal(scaled(x, y, 3), x * 8)
     np.testing.assert_array_equal(scaled(x, y=y, power=1), x * 2)
@@ -43,17 +43,17 @@ def test_lanes_are_independent() -> None:
     np.testing.assert_array_equal(scaled.mapped((("power", 2),), {"x": x, "y": y}), x * y**2)
 
 
-def test_an_executor_gets_the_calls_of_its_own_thread_only() -> None:
+def test_a_runner_gets_the_calls_of_its_own_thread_only() -> None:
     executor, elsewhere = Scripted(), []
     x, y = np.ones(2), np.full(2, 3.0)
-    with executed_by(executor):
+    with run_by(executor):
         assert scaled(x, y=y, power=2) == 0
         assert scaled.each([(x, y, 1), (y, x, 1)]) == [0, 1]
         thread = threading.Thread(target=lambda: elsewhere.append(scaled(x, y, 2)))
         thread.start()
         thread.join()
     first, second, third = executor.calls
-    assert first.program is scaled
+    assert first.function is scaled
     assert first.static == (("power", 2),)
     assert first.arguments["x"] is x
     assert second.static == third.static == (("power", 1),)

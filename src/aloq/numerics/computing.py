@@ -1,4 +1,4 @@
-"""The numerical setting all computation runs in: float64, few shapes, compiled programs kept on disk.
+"""The numerical setting all computation runs in: float64, compiled functions kept on disk.
 
 Nothing here outlives its `with`: importing or using aloq leaves the caller's JAX settings as they were.
 """
@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 from jax.experimental.compilation_cache import compilation_cache
-from numpy.typing import NDArray
 
-from aloq.gp.blas import single_threaded
+from aloq.numerics.threads import single_threaded
 
 CACHE_VARIABLE = "ALOQ_CACHE"
 _depth = 0
@@ -89,21 +87,3 @@ def _writable(folder: Path) -> bool:
     except OSError:
         return False
     return os.access(folder, os.W_OK)
-
-
-def padded_size(n: int, smallest: int = 64) -> int:
-    """The next of 64, 96, 128, 192, 256, 384, ...: a study meets a handful of shapes, so it compiles a handful of times.
-
-    Steps of a half between powers of two: with n³ work, a full step would waste up to seven eighths of it.
-    """
-    size = smallest
-    while size < n:
-        size = size * 3 // 2 if size.bit_count() == 1 else size // 3 * 4
-    return size
-
-
-def pad(array: NDArray[np.float64], size: int, fill: float = 0.0) -> NDArray[np.float64]:
-    """Extend the leading axis to `size` with rows of `fill`."""
-    out = np.full((size, *array.shape[1:]), fill)
-    out[: len(array)] = array
-    return out

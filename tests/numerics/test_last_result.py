@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from aloq.gp.hyper import Model, Structure
-from aloq.gp.memory import last_kept
+from aloq.numerics.last_result import keep_last_result
 
 
 class Counted:
@@ -30,7 +30,7 @@ def counted() -> Counted:
 
 
 def test_the_same_question_is_answered_once(counted: Counted) -> None:
-    kept = last_kept(counted)
+    kept = keep_last_result(counted)
     for _ in range(3):
         assert kept(np.array([1.0, 2.0]), [3, 4], before=None, name="a", structure=Structure(Model(), 2, (False, True))) == 1
 
@@ -48,19 +48,19 @@ def test_the_same_question_is_answered_once(counted: Counted) -> None:
     ],
 )
 def test_another_question_is_not(counted: Counted, other: Any) -> None:
-    kept = last_kept(counted)
+    kept = keep_last_result(counted)
     assert [kept(np.array([1.0, 2.0])), kept(other), kept(np.array([1.0, 2.0]))] == [1, 2, 3]
 
 
 def test_what_is_written_into_an_argument_later_is_seen(counted: Counted) -> None:
-    kept, array = last_kept(counted), np.zeros(3)
+    kept, array = keep_last_result(counted), np.zeros(3)
     assert kept(array) == 1
     array[0] = 1.0
     assert kept(array) == 2
 
 
 def test_an_array_of_jax_is_as_good_as_one_of_numpy(counted: Counted) -> None:
-    kept = last_kept(counted)
+    kept = keep_last_result(counted)
     assert kept(np.float32([1, 2])) == kept(jnp.array([1.0, 2.0], dtype=jnp.float32)) == 1
 
 
@@ -70,7 +70,7 @@ def test_a_failure_is_not_kept(counted: Counted) -> None:
             raise ArithmeticError
         return x
 
-    kept = last_kept(fails_at_first)
+    kept = keep_last_result(fails_at_first)
     with pytest.raises(ArithmeticError):
         kept(5)
     assert kept(5) == 5
@@ -79,7 +79,7 @@ def test_a_failure_is_not_kept(counted: Counted) -> None:
 
 
 def test_threads_keep_their_own(counted: Counted) -> None:
-    kept = last_kept(counted)
+    kept = keep_last_result(counted)
     assert kept(1) == 1
     with ThreadPoolExecutor(1) as pool:
         assert [pool.submit(kept, 1).result(), pool.submit(kept, 2).result()] == [2, 3]

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from aloq.gp import blas
-from aloq.gp.numerics import CACHE_VARIABLE, cache_folder, computing
+from aloq.numerics import threads
+from aloq.numerics.computing import CACHE_VARIABLE, cache_folder, computing
 
 SETTINGS = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs", "jax_persistent_cache_min_entry_size_bytes")
 
@@ -101,7 +101,7 @@ def test_a_folder_that_cannot_be_made_stops_nothing(monkeypatch: pytest.MonkeyPa
 
 
 def test_blas_threads_come_back() -> None:
-    libraries = blas._openblas()
+    libraries = threads._openblas()
     if not libraries:
         pytest.skip("scipy and NumPy were built on another BLAS")
     before = [count() for count, _ in libraries]

@@ -14,7 +14,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def last_kept(function: Callable[P, T]) -> Callable[P, T]:
+def keep_last_result(function: Callable[P, T]) -> Callable[P, T]:
     """A pure function that keeps its last result, in each thread its own.
 
     A study that is asked for the best policy and then for the next trial needs the same belief twice, and all that comes before it.

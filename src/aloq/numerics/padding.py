@@ -1,0 +1,24 @@
+"""Few array sizes, so that few functions are compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def padded_size(n: int, smallest: int = 64) -> int:
+    """The next of 64, 96, 128, 192, 256, 384, ...: a study meets a handful of shapes, so it compiles a handful of times.
+
+    Steps of a half between powers of two: with n³ work, a full step would waste up to seven eighths of it.
+    """
+    size = smallest
+    while size < n:
+        size = size * 3 // 2 if size.bit_count() == 1 else size // 3 * 4
+    return size
+
+
+def pad(array: NDArray[np.float64], size: int, fill: float = 0.0) -> NDArray[np.float64]:
+    """Extend the leading axis to `size` with rows of `fill`."""
+    out = np.full((size, *array.shape[1:]), fill)
+    out[: len(array)] = array
+    return out

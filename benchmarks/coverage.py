@@ -34,7 +34,7 @@ class Draw:
     """A function of the unit square, drawn from the prior as it is looked at."""
 
     def __init__(self, seed: int) -> None:
-        from aloq.gp.hyper import Model
+        from aloq.methods.model import Model
 
         self._rng, model = np.random.default_rng([seed, 77]), Model()
 

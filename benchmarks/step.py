@@ -49,7 +49,7 @@ def environment(kind: str) -> object:
 def ours(kind: str, n: int) -> Callable[[int], None]:
     """A function that makes step number i: one more observation, one `suggest`."""
     import aloq
-    from aloq.methods.interface import History
+    from aloq.methods.history import History
 
     encoding = aloq.Problem({"a": (0.0, 1.0), "b": (0.0, 1.0)}, environment(kind)).encoding
     rng = np.random.default_rng(n)
@@ -59,12 +59,12 @@ def ours(kind: str, n: int) -> Callable[[int], None]:
     method = aloq.ALOQ(samples=16, initial=8)
     none = x[:0]
     start = n - 8
-    state = method.suggest(encoding, History(x[:start], y[:start], none, none, start), None, 0).state
+    state = method.suggest(encoding, History.of(x[:start], y[:start], none, none, start), None, 0).state
 
     def step(i: int) -> None:
         nonlocal state
         count = start + 1 + i % 8  # ends at n: the size the row is named after
-        state = method.suggest(encoding, History(x[:count], y[:count], none, none, count), state, 0).state
+        state = method.suggest(encoding, History.of(x[:count], y[:count], none, none, count), state, 0).state
 
     return step
 
@@ -121,7 +121,7 @@ def cold_start(cache: str) -> float:
     """Seconds from starting Python to the first suggestion that rests on a model."""
     code = (
         "import aloq; p = aloq.tasks.load('branin'); s = aloq.Study(p.problem);"
-        "n = s.method._initial(p.problem.encoding); s.optimize(p.simulate, n, progress=False); s.ask()"
+        "n = s.method.design_size(p.problem.encoding); s.optimize(p.simulate, n, progress=False); s.ask()"
     )
     start = time.perf_counter()
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "ALOQ_CACHE": cache})

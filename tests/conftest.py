@@ -15,7 +15,8 @@ from aloq.numerics.computing import CACHE_VARIABLE, computing
 HERE = Path(__file__).parent
 # Folders of functions on arrays, which run inside `computing` wherever aloq calls them.
 ARRAYS = ("gp", "quadrature", "acquisition")
-sys.path.insert(0, str(HERE / "gp"))  # for gp_dense, the truth that several folders compare with
+# For gp_dense and quadrature_cases, the truths that several folders compare with.
+sys.path[:0] = [str(HERE / "gp"), str(HERE / "quadrature")]
 
 # The same examples on every run, and no deadline: the first call of a JAX function compiles.
 settings.register_profile("aloq", derandomize=True, deadline=None)

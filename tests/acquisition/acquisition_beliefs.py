@@ -9,15 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 from gp_dense import Array, Dense
 
-from aloq.gp.hyper import Model, Structure
+from aloq.gp.contraction import measures
+from aloq.gp.hyper import Structure
 from aloq.gp.posterior import Points
+from aloq.methods.model import Model
 from aloq.numerics.padding import pad
 from aloq.problem.distributions import Discrete
 from aloq.problem.encoding import Encoding
 from aloq.problem.problem import Problem
 from aloq.problem.variables import Choice, Integer
-from aloq.quadrature.belief import Belief, believe
-from aloq.quadrature.embedding import measures
+from aloq.quadrature.closed_form import ClosedForm, believe
 
 SIZE = 16
 P = np.array([0.90, 0.09, 0.01])
@@ -36,7 +37,7 @@ class Scene:
     y: Array  # (n,)
 
     @property
-    def belief(self) -> Belief:
+    def belief(self) -> ClosedForm:
         told = pad(np.ones(len(self.y)), SIZE)
         points = Points(*(jnp.asarray(part) for part in (pad(self.x, SIZE), pad(self.y, SIZE), told, told)))
         return believe(self.structure, jnp.asarray(self.zeta), points, measures(self.encoding))
@@ -57,7 +58,7 @@ def scene(policy: Any, seed: int = 0, samples: int = 3, environment: Any = None,
     """Random pairs and returns, under short length scales: the score has several peaks."""
     rng = np.random.default_rng([11, seed])
     encoding = Problem(policy, environment or {"payload": PAYLOAD}).encoding
-    structure = Structure(Model(), encoding.policy_dim, tuple(encoding.warped))
+    structure = Model().structure(encoding.policy_dim, tuple(encoding.warped))
     mean, sd = structure.prior()
     zeta = mean + 0.5 * sd * rng.standard_normal((samples, len(mean)))
     zeta[:, 1 : 1 + encoding.policy_dim] = np.log(0.2) + 0.2 * rng.standard_normal((samples, encoding.policy_dim))

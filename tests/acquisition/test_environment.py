@@ -11,7 +11,7 @@ from acquisition_beliefs import NODES, PAYLOAD, P, Scene, line, scene
 from gp_dense import Array, Dense
 from scipy import stats
 
-from aloq.acquisition.environment import EnvironmentRule, RandomDraw, UncertaintySampling, VarianceReduction, _reduction, _scores
+from aloq.acquisition.environment import EnvironmentRule, RandomDraw, UncertaintySampling, VarianceReduction
 from aloq.acquisition.support import ENUMERATE, search
 from aloq.problem import codec
 from aloq.problem.distributions import Discrete, Samples
@@ -48,7 +48,7 @@ def test_rules_choose_what_brute_force_chooses() -> None:
 def test_scores_are_falls_of_the_variance() -> None:
     here = line()
     pi = np.array([0.37])
-    np.testing.assert_allclose(_scores(_reduction, here.belief, pi, NODES), refits(here, pi)[0], rtol=1e-8)
+    np.testing.assert_allclose(VarianceReduction().scores(here.belief, pi, NODES), refits(here, pi)[0], rtol=1e-8)
 
 
 @pytest.mark.parametrize("rule", [VarianceReduction(), UncertaintySampling()])
@@ -119,7 +119,7 @@ def test_variance_reduction_on_a_large_product() -> None:
         here = scene({"p": (0.0, 1.0)}, seed, environment=environment)
         belief, every = here.belief, full(here.encoding)
         for pi in ([0.1], [0.8]):
-            score = partial(_scores, _reduction, belief, np.array(pi))
+            score = partial(VarianceReduction().scores, belief, np.array(pi))
             found = VarianceReduction().choose(belief, here.encoding, np.array(pi), np.zeros((0, 2)), [seed])
             assert score(found[None])[0] >= 0.99 * max(score(block).max() for block in np.split(every, 10))
 
@@ -154,7 +154,7 @@ def test_continuous_environments_are_chosen_among_their_nodes() -> None:
     here = scene({"p": (0.0, 1.0)}, environment={"t": stats.norm(3, 2)})
     (factor,) = here.encoding.factors
     found = VarianceReduction().choose(here.belief, here.encoding, np.array([0.4]), NOTHING, [0])
-    score = _scores(_reduction, here.belief, np.array([0.4]), factor.nodes)
+    score = VarianceReduction().scores(here.belief, np.array([0.4]), factor.nodes)
     np.testing.assert_allclose(found, factor.nodes[int(np.argmax(score))], atol=1e-12)
 
 

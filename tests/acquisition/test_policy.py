@@ -127,12 +127,10 @@ def test_intensify_mistakes_are_named(share: float) -> None:
 
 
 def test_the_leader_is_simulated_again_while_in_doubt() -> None:
-    def never() -> float:
-        raise AssertionError("the paper's rule needs no search for the most promising policy")
-
-    assert Intensify(0.0).deserved(0.0, never)
-    assert Intensify(0.1).deserved(0.2, lambda: 1.0)
-    assert not Intensify(0.1).deserved(0.05, lambda: 1.0)
+    assert Intensify(0.0).always
+    assert not Intensify(0.1).always
+    assert Intensify(0.1).deserved(0.2, 1.0)
+    assert not Intensify(0.1).deserved(0.05, 1.0)
 
 
 @pytest.mark.parametrize("rule", [UCB(), UCB(3.0), EI(), Intensify(), Intensify(0.0)])

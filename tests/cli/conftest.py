@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from aloq.methods import registry
-from aloq.methods.interface import Array, History, Prediction, Recommendation, State, Suggestion
+from aloq.methods.history import Array, History
+from aloq.methods.interface import Prediction, Recommendation, State, Suggestion
 from aloq.problem.codec import register
 from aloq.problem.encoding import Encoding
 

@@ -25,8 +25,8 @@ from aloq.experiments.follow import follow
 from aloq.experiments.lockstep import in_step
 from aloq.experiments.reproduce import Plan, reproduce
 from aloq.experiments.target import Job
-from aloq.gp.hyper import Model
 from aloq.methods.aloq import ALOQ
+from aloq.methods.model import Model
 from aloq.numerics.compiled import compiled
 from aloq.problem.errors import ProblemError
 

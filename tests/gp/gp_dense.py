@@ -1,6 +1,6 @@
 """Gaussian process algebra as in a textbook, in NumPy: dense, unpadded, one hyperparameter sample at a time. The truth for the tests.
 
-zeta = (log w0, log w_1..D, log alpha, log beta, log sigma²), alpha and beta of the warped columns only
+zeta = (slots of the kernel's leaves, log alpha, log beta, log sigma²), alpha and beta of the warped columns only
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
-from aloq.gp.hyper import JITTER, Structure
+from aloq.gp.hyper import JITTER, Placed, Structure
+from aloq.gp.kernel import SE, Constant, Matern52
 
 Array = NDArray[np.float64]
 
@@ -27,7 +28,12 @@ class Dense:
 
     @property
     def variance(self) -> float:
-        return float(np.exp(self.zeta[0]))
+        """Of f, wherever: the sum of all terms' constants."""
+        return float(sum(np.prod(self._constants(term)) for term in self.structure.kernel.terms))
+
+    def _constants(self, term: tuple[int, ...]) -> list[float]:
+        leaves = (self.structure.leaves[i] for i in term)
+        return [float(np.exp(self.zeta[slots][0])) for leaf, _, slots in leaves if isinstance(leaf, Constant)]
 
     @property
     def noise(self) -> float:
@@ -35,28 +41,42 @@ class Dense:
 
     def warp(self, x: Array) -> Array:
         """(n, D) → (n, D)."""
-        d, kind = self.structure.dim, self.structure.model.warp
+        kind = self.structure.warping
         if kind == "none":
             return x
         out, columns = x.copy(), np.flatnonzero(self.structure.warped)
-        for i, column in enumerate(columns):
-            a, b = np.exp(self.zeta[1 + d + i]), np.exp(self.zeta[1 + d + len(columns) + i])
+        shapes = np.exp(self.zeta[len(self.zeta) - 1 - 2 * len(columns) : -1]).reshape(2, -1)
+        for column, a, b in zip(columns, *shapes, strict=True):
             t = x[:, column]
             out[:, column] = special.betainc(a, b, t) if kind == "beta" else 1 - (1 - t**a) ** b
         return out
 
     def correlation(self, u: Array, v: Array) -> Array:
-        """(n, D), (m, D) warped → (n, m), one coordinate after another."""
+        """(n, D), (m, D) warped → (n, m), of a kernel with one term, without its variance."""
+        (term,) = self.structure.kernel.terms
+        return self._term(term, u, v) / np.prod(self._constants(term))
+
+    def _term(self, term: tuple[int, ...], u: Array, v: Array) -> Array:
+        out = np.full((len(u), len(v)), np.prod(self._constants(term)))
+        for placed in (self.structure.leaves[i] for i in term):
+            if not isinstance(placed.leaf, Constant):
+                out *= self._leaf(placed, u, v)
+        return out
+
+    def _leaf(self, placed: Placed, u: Array, v: Array) -> Array:
+        """One coordinate after another."""
         out = np.ones((len(u), len(v)))
-        for column, w in enumerate(np.exp(self.zeta[1 : 1 + self.structure.dim])):
+        for column, w in zip(placed.columns, np.exp(self.zeta[placed.slots]), strict=True):
             r = np.abs(u[:, None, column] - v[None, :, column]) / w
             s = np.sqrt(5) * r
-            out *= np.exp(-(r**2) / 2) if self.structure.model.kernel == "se" else (1 + s + s**2 / 3) * np.exp(-s)
+            assert isinstance(placed.leaf, SE | Matern52)
+            out *= np.exp(-(r**2) / 2) if isinstance(placed.leaf, SE) else (1 + s + s**2 / 3) * np.exp(-s)
         return out
 
     def k(self, x: Array, other: Array) -> Array:
         """Prior covariance of f between the rows of x and of other."""
-        return self.variance * self.correlation(self.warp(x), self.warp(other))
+        u, v = self.warp(x), self.warp(other)
+        return np.sum([self._term(term, u, v) for term in self.structure.kernel.terms], axis=0)
 
     def gram(self, x: Array) -> Array:
         """Prior covariance of the returns at x."""

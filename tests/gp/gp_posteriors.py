@@ -20,9 +20,10 @@ from scipy.stats import qmc
 
 from aloq.gp import fit
 from aloq.gp.fit import Chains
-from aloq.gp.hyper import Model, Structure
+from aloq.gp.hyper import Structure
 from aloq.gp.likelihood import Data, log_posterior
 from aloq.gp.sampler import Student, advance
+from aloq.methods.model import Model
 from aloq.numerics.padding import pad
 
 _effective_sample_size = jax.jit(blackjax.diagnostics.effective_sample_size)
@@ -49,7 +50,7 @@ class Case:
 
     @property
     def structure(self) -> Structure:
-        return Structure(self.model, self.dim - 1, (True,) * self.dim)
+        return self.model.structure(self.dim - 1, (True,) * self.dim)
 
     @property
     def data(self) -> Data:

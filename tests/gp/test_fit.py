@@ -12,12 +12,13 @@ from gp_posteriors import approximated, wave
 
 from aloq.gp import fit
 from aloq.gp.fit import Chains, Scale, update
-from aloq.gp.hyper import Model, Structure
+from aloq.gp.hyper import Structure
 from aloq.gp.likelihood import Data
 from aloq.gp.mode import Mode, find_mode
+from aloq.methods.model import Model
 from aloq.numerics.padding import pad, padded_size
 
-STRUCTURE = Structure(Model(), 1, (True, True))
+STRUCTURE = Model().structure(1, (True, True))
 COUNT = 16
 
 

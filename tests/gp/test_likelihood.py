@@ -10,9 +10,10 @@ from gp_dense import Array, Dense, derivative, gradient
 from scipy import stats
 
 from aloq.gp import likelihood
-from aloq.gp.hyper import JITTER, Model, Structure
-from aloq.gp.kernel import correlation
+from aloq.gp.hyper import JITTER, Structure
+from aloq.gp.kernel import SE, Constant, Matern52, Stationary
 from aloq.gp.likelihood import Data, gaussian_log_density
+from aloq.methods.model import Model
 from aloq.numerics.padding import pad
 from aloq.problem.errors import ProblemError
 
@@ -30,13 +31,14 @@ MODELS = {
     "se, beta": Model(),
     "matern, kumaraswamy": Model(kernel="matern52", warp="kumaraswamy"),
     "matern, none": Model(kernel="matern52", warp="none"),
+    "main effects": Model(kernel=Constant() * SE() + Constant((-1.0, 0.5)) * Matern52("policy") + Constant() * SE("environment")),
 }
 
 
 @pytest.fixture(params=MODELS, scope="module")
 def structure(request: pytest.FixtureRequest) -> Structure:
     """Three columns, of which the second is never warped."""
-    return Structure(MODELS[request.param], 2, (True, False, True))
+    return MODELS[request.param].structure(2, (True, False, True))
 
 
 def points(seed: int = 0) -> tuple[Array, Array]:
@@ -68,20 +70,20 @@ def test_matern_product_is_its_formula() -> None:
     u, v, w = np.array([[0.1, 0.9]]), np.array([[0.4, 0.2], [0.1, 0.9]]), np.array([0.5, 2.0])
     r = np.sqrt(5) * np.abs(u - v) / w
     truth = np.prod((1 + r + r**2 / 3) * np.exp(-r), axis=1)
-    np.testing.assert_allclose(correlation("matern52", u, v, w)[0], truth, rtol=1e-14)
+    np.testing.assert_allclose(Matern52()(jnp.log(w), u, v)[0], truth, rtol=1e-14)
 
 
-@pytest.mark.parametrize("kind", ["se", "matern52"])
-def test_kernel_is_flat_at_zero_distance(kind: str) -> None:
+@pytest.mark.parametrize("kernel", [SE(), Matern52()])
+def test_kernel_is_flat_at_zero_distance(kernel: Stationary) -> None:
     """f is differentiable, so k has slope 0 where both arguments meet; a naive absolute value gives NaN or ±√5/w."""
     u, w = jnp.array([[0.3, 0.6]]), jnp.array([0.2, 0.5])
-    at_zero = jax.grad(lambda v: correlation(kind, u, v, w)[0, 0])(u)
+    at_zero = jax.grad(lambda v: kernel(jnp.log(w), u, v)[0, 0])(u)
     np.testing.assert_array_equal(at_zero, np.zeros((1, 2)))
 
 
-@pytest.mark.parametrize("kind", ["se", "matern52"])
-def test_kernel_of_no_columns_is_one(kind: str) -> None:
-    np.testing.assert_array_equal(correlation(kind, jnp.zeros((2, 0)), jnp.zeros((3, 0)), jnp.zeros(0)), np.ones((2, 3)))
+@pytest.mark.parametrize("kernel", [SE(), Matern52()])
+def test_kernel_of_no_columns_is_one(kernel: Stationary) -> None:
+    np.testing.assert_array_equal(kernel(jnp.zeros(0), jnp.zeros((2, 0)), jnp.zeros((3, 0))), np.ones((2, 3)))
 
 
 def test_covariance_is_dense(structure: Structure) -> None:
@@ -130,7 +132,7 @@ def test_gradient_in_the_returns(structure: Structure) -> None:
 
 def test_gradient_without_noise() -> None:
     """A deterministic simulator: noise e^-25 below the jitter, so K has condition number 1e9 and differences keep about 1e-5."""
-    structure = Structure(Model(), 1, (True, True, True))
+    structure = Model().structure(1, (True, True, True))
     x, y = points()
     zeta = np.array([0.3, -1.0, -0.8, -1.2, 0.2, 0.1, -0.2, 0.3, 0.0, 0.1, -25.0])
     truth = gradient(lambda z: density(structure, z, x, y), zeta, 1e-3)
@@ -157,14 +159,14 @@ def test_not_positive_definite_is_impossible_not_nan() -> None:
 
 @pytest.mark.parametrize("zeta", [800.0, -800.0, 1e308, np.inf])
 def test_absurd_hyperparameters_are_never_nan(zeta: float) -> None:
-    structure = Structure(Model(), 1, (True, True, True))
+    structure = Model().structure(1, (True, True, True))
     x, y = points()
     assert not jnp.isnan(log_posterior(structure, jnp.full(structure.size, zeta), padded(x, y, SIZE)))
 
 
 def test_duplicated_points_without_noise_stay_solvable() -> None:
     """The jitter is what keeps K positive definite: 12 points on 3 places."""
-    structure = Structure(Model(), 1, (True, True, True))
+    structure = Model().structure(1, (True, True, True))
     x, y = points()
     zeta = structure.prior()[0]
     zeta[-1] = -80.0
@@ -174,17 +176,18 @@ def test_duplicated_points_without_noise_stay_solvable() -> None:
 
 
 def test_prior_has_the_layout_of_zeta() -> None:
+    """That of version 0.1.0, whose journals hold states in it."""
     model = Model(variance=(1.0, 0.1), length_scale=(2.0, 0.2), shape=(3.0, 0.3), noise=(4.0, 0.4))
-    structure = Structure(model, 1, (True, False, True))
+    structure = model.structure(1, (True, False, True))
     mean, sd = structure.prior()
     assert mean.tolist() == [1, 2, 2, 2, 3, 3, 3, 3, 4]
     assert sd.tolist() == [0.1, 0.2, 0.2, 0.2, 0.3, 0.3, 0.3, 0.3, 0.4]
     assert structure.size == 9
-    assert Structure(Model(warp="none"), 1, (True, False, True)).size == 5
+    assert Model(warp="none").structure(1, (True, False, True)).size == 5
 
 
 def test_unwarped_columns_have_shape_one() -> None:
-    structure = Structure(Model(), 1, (True, False, True))
+    structure = Model().structure(1, (True, False, True))
     hyper = structure.unpack(jnp.arange(1.0, 10.0))
     np.testing.assert_allclose(hyper.alpha, [np.exp(5), 1, np.exp(6)])
     np.testing.assert_allclose(hyper.beta, [np.exp(7), 1, np.exp(8)])

@@ -11,9 +11,9 @@ from gp_dense import Array, Dense
 from gp_posteriors import CASES, Case, Run, approximated, nuts, slice_sampling, warmed_up
 from jax import random
 
-from aloq.gp.hyper import Model, Structure
 from aloq.gp.likelihood import Data
 from aloq.gp.sampler import PATIENCE, Student, advance
+from aloq.methods.model import Model
 
 STRUCTURE = CASES["noisy"].structure  # for what any posterior can show: one compiled program
 DATA = CASES["noisy"].data
@@ -155,4 +155,4 @@ def test_flat_case_has_few_points() -> None:
     assert CASES["flat"].count == 5
     assert CASES["sharp"].count == 80
     assert CASES["sharp"].noise == 0
-    assert Structure(Model(), 1, (True, True)) == CASES["flat"].structure
+    assert Model().structure(1, (True, True)) == CASES["flat"].structure

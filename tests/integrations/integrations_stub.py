@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from aloq.methods.design import design_point
-from aloq.methods.interface import Array, History, Prediction, Recommendation, State, Suggestion
+from aloq.methods.history import Array, History
+from aloq.methods.interface import Prediction, Recommendation, State, Suggestion
 from aloq.problem.distributions import Discrete
 from aloq.problem.encoding import Encoding
 

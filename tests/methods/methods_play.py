@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from aloq.acquisition.maximise import MultiStart
 from aloq.methods.aloq import ALOQ
-from aloq.methods.interface import Array, History, Method, State, Suggestion
+from aloq.methods.history import Array, History
+from aloq.methods.interface import Method, State, Suggestion
 from aloq.problem.distributions import Discrete
 from aloq.problem.encoding import Encoding
 from aloq.problem.problem import Problem
@@ -38,11 +39,12 @@ def simulate(x: Array) -> float:
 
 def empty(encoding: Encoding = ENCODING) -> History:
     none = np.zeros((0, encoding.policy_dim + encoding.environment_dim))
-    return History(told=none, values=np.zeros(0), pending=none, failed=none, asked=0)
+    return History.of(told=none, values=np.zeros(0), pending=none, failed=none, asked=0)
 
 
 def told(history: History, point: Array, value: float) -> History:
-    return replace(history, told=np.vstack([history.told, point]), values=np.append(history.values, value), asked=history.asked + 1)
+    pairs, values = np.vstack([history.told, point]), np.append(history.values, value)
+    return History.of(pairs, values, history.pending, history.failed, history.asked + 1)
 
 
 def play(method: Method, steps: int, seed: int = 0, encoding: Encoding = ENCODING) -> Play:
@@ -57,7 +59,7 @@ def play(method: Method, steps: int, seed: int = 0, encoding: Encoding = ENCODIN
 
 def history_of(x: Array, y: Array) -> History:
     """A history in which everything asked was told."""
-    return History(told=x, values=y, pending=x[:0], failed=x[:0], asked=len(x))
+    return History.of(told=x, values=y, pending=x[:0], failed=x[:0], asked=len(x))
 
 
 def scattered(count: int, encoding: Encoding = ENCODING) -> Array:

@@ -16,7 +16,7 @@ from aloq.acquisition.intensify import Intensify
 from aloq.acquisition.policy import EI, UCB, PolicyRule
 from aloq.methods.aloq import ALOQ
 from aloq.methods.design import design_point
-from aloq.methods.interface import History
+from aloq.methods.history import History
 from aloq.problem.distributions import Discrete
 from aloq.problem.problem import Problem
 from aloq.problem.variables import Archive, Choice, Integer
@@ -31,7 +31,8 @@ def study() -> Play:
 
 def at(study: Play, step: int) -> tuple[History, dict[str, object] | None]:
     """History and state with which suggestion number `step` was made."""
-    history = replace(study.history, told=study.history.told[:step], values=study.history.values[:step], asked=step)
+    whole = study.history
+    history = History.of(whole.told[:step], whole.values[:step], whole.pending, whole.failed, step)
     return history, study.suggestions[step - 1].state
 
 
@@ -55,7 +56,7 @@ def test_exploration_and_intensification_alternate(study: Play) -> None:
         suggestion = study.suggestions[step]
         seen = np.any(np.all(history.told[:, :1] == suggestion.point[:1], axis=1))
         leader = SMALL.recommend(ENCODING, history, suggestion.state, 0).policy
-        known = len(np.unique(history.told[np.all(history.told[:, :1] == leader, axis=1), 1:], axis=0)) == ENCODING.nodes
+        known = len(np.unique(history.told[np.all(history.told[:, :1] == leader, axis=1), 1:], axis=0)) == ENCODING.environment_count
         if (step - INITIAL) % 2 and not known:
             np.testing.assert_array_equal(suggestion.point[:1], leader)
         else:

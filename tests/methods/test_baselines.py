@@ -15,10 +15,11 @@ from aloq import tasks
 from aloq.acquisition.environment import RandomDraw
 from aloq.acquisition.improvement import VisitedEI
 from aloq.gp.fit import Scale
-from aloq.gp.hyper import Model, Structure
 from aloq.methods.aloq import ALOQ
 from aloq.methods.design import design_point
-from aloq.methods.interface import History, Method, State
+from aloq.methods.history import History
+from aloq.methods.interface import Method, State
+from aloq.methods.model import Model
 from aloq.methods.naive import Naive
 from aloq.methods.reinforce import Reinforce
 from aloq.methods.wsn import WSN
@@ -105,8 +106,8 @@ def test_naive_takes_returns_that_agree_for_luck_not_for_a_simulator_that_repeat
     x = scattered(INITIAL + 4)
     history = history_of(np.vstack([x, x[:1]]), np.array([simulate(row) for row in (*x, x[0])]))
     assert history.deterministic
-    belief = NAIVE.held(ENCODING, history, None, 0)
-    assert NAIVE.held(ENCODING, history.distinct(), None, 0).average(x[:1, :1]).std != belief.average(x[:1, :1]).std
+    belief = NAIVE.belief(ENCODING, history, None, 0)
+    assert NAIVE.belief(ENCODING, history.distinct(), None, 0).average(x[:1, :1]).std != belief.average(x[:1, :1]).std
 
 
 def test_naive_believes_in_a_function_of_the_policy_alone() -> None:
@@ -115,7 +116,7 @@ def test_naive_believes_in_a_function_of_the_policy_alone() -> None:
     history = history_of(x, np.array([simulate(row) for row in x]))
     state = NAIVE.suggest(ENCODING, history, None, 0).state
     scale, grid = Scale.of(history.values), np.linspace(0, 1, 9)[:, None]
-    structure = Structure(NAIVE.search.model, 1, (True,))
+    structure = NAIVE.search.model.structure(1, (True,))
     moments = [Dense(structure, zeta).condition(x[:, :1], scale.standardise(history.values), grid) for zeta in np.array(state["zeta"])]
     mean, variance = np.array([m for m, _ in moments]), np.array([np.diag(c) for _, c in moments])
     found = NAIVE.predict(ENCODING, history, state, 0, grid)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aloq.methods.interface import Array, History
+from aloq.methods.history import Array, History
 
 PAIRS = np.array([[0.1, 0.0], [0.5, 1.0], [0.1, 0.0], [0.9, 0.0], [0.5, 1.0]])
 
 
 def history(values: list[float], pairs: Array = PAIRS) -> History:
     none = pairs[:0]
-    return History(pairs[: len(values)], np.array(values), none, none, len(values))
+    return History.of(pairs[: len(values)], np.array(values), none, none, len(values))
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import pytest
 from methods_play import ENCODING, INITIAL, SMALL, history_of, scattered, simulate
 
 from aloq.acquisition.policy import EI
-from aloq.gp.hyper import Model
 from aloq.methods.aloq import ALOQ
-from aloq.methods.interface import Array, History
+from aloq.methods.history import Array, History
+from aloq.methods.model import Model
 
 X = scattered(12)
 Y = np.array([simulate(x) for x in X])

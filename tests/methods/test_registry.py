@@ -11,8 +11,8 @@ from aloq.acquisition.environment import RandomDraw, UncertaintySampling
 from aloq.acquisition.intensify import Intensify
 from aloq.acquisition.maximise import Direct
 from aloq.acquisition.policy import EI, UCB
-from aloq.gp.hyper import Model
 from aloq.methods.aloq import ALOQ
+from aloq.methods.model import Model
 from aloq.methods.registry import named, names
 from aloq.problem import codec
 from aloq.problem.errors import ProblemError

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from aloq.gp.hyper import Model, Structure
+from aloq.methods.model import Model
 from aloq.numerics.last_result import keep_last_result
 
 
@@ -32,7 +32,7 @@ def counted() -> Counted:
 def test_the_same_question_is_answered_once(counted: Counted) -> None:
     kept = keep_last_result(counted)
     for _ in range(3):
-        assert kept(np.array([1.0, 2.0]), [3, 4], before=None, name="a", structure=Structure(Model(), 2, (False, True))) == 1
+        assert kept(np.array([1.0, 2.0]), [3, 4], before=None, name="a", structure=Model().structure(2, (False, True))) == 1
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_the_same_question_is_answered_once(counted: Counted) -> None:
         [1.0, 2.0],
         np.array([1.0, np.nan]),
         None,
-        Structure(Model(), 2, (False, True)),
+        Model().structure(2, (False, True)),
     ],
 )
 def test_another_question_is_not(counted: Counted, other: Any) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -17,15 +17,17 @@ from gp_dense import Array, Dense
 from numpy.polynomial.legendre import leggauss
 from scipy import stats
 
-from aloq.gp.hyper import Model, Structure
+from aloq.gp.contraction import measures
+from aloq.gp.hyper import Structure
+from aloq.gp.kernel import SE, Constant, Matern52
 from aloq.gp.posterior import Points
+from aloq.methods.model import Model
 from aloq.numerics.padding import pad
 from aloq.problem.distributions import Discrete, Samples
 from aloq.problem.encoding import Encoding
 from aloq.problem.problem import Problem
 from aloq.problem.variables import Choice
-from aloq.quadrature.belief import Belief, believe
-from aloq.quadrature.embedding import measures
+from aloq.quadrature.closed_form import ClosedForm, believe
 
 SAMPLES = 3
 TOLD = 10
@@ -47,7 +49,7 @@ class Case:
 
     @property
     def structure(self) -> Structure:
-        return Structure(self.model, self.dim, tuple(self.encoding.warped))
+        return self.model.structure(self.dim, tuple(self.encoding.warped))
 
 
 def listed(theta: Any, p: Any) -> Callable[[], tuple[Array, Array]]:
@@ -107,6 +109,14 @@ DISCRETE = {
     ),
     "constant": Case({"a": Discrete([3.0])}, listed(np.zeros((1, 0)), [1.0]), dim=2),
 }
+MAIN_EFFECTS = Model(kernel=Constant() * SE() + Constant() * Matern52("policy") + Constant() * SE("environment"))
+NESTED = Model(kernel=(Constant() + Constant() * Matern52("environment")) * SE("policy") * SE("environment"), warp="none")
+COMPOSED = {
+    "main effects": replace(DISCRETE["two"], model=MAIN_EFFECTS),
+    "main effects, choices": replace(DISCRETE["choices"], model=MAIN_EFFECTS),
+    "main effects, no environment": replace(DISCRETE["constant"], model=MAIN_EFFECTS),
+    "sum in a product": replace(DISCRETE["two"], model=NESTED),
+}
 LAWS = {"norm": stats.norm(3, 2), "uniform": stats.uniform(-1, 4), "beta": stats.beta(2, 5), "lognorm": stats.lognorm(0.5)}
 CONTINUOUS = {name: Case({"t": law}, quantiles(law)) for name, law in LAWS.items()}
 
@@ -134,7 +144,7 @@ def points(x: Array, y: Array, pending: int = 0, size: int = SIZE) -> Points:
     return Points(*(jnp.asarray(part) for part in parts))
 
 
-def belief_of(case: Case, x: Array, y: Array, pending: int = 0, size: int = SIZE) -> Belief:
+def belief_of(case: Case, x: Array, y: Array, pending: int = 0, size: int = SIZE) -> ClosedForm:
     structure = case.structure
     return believe(structure, jnp.asarray(hyperparameters(structure)), points(x, y, pending, size), measures(case.encoding))
 

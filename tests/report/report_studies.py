@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from aloq.methods.aloq import ALOQ
-from aloq.methods.interface import Array, History, Method, Prediction, Recommendation, State, Suggestion
+from aloq.methods.history import Array, History
+from aloq.methods.interface import Method, Prediction, Recommendation, State, Suggestion
 from aloq.problem.codec import register
 from aloq.problem.distributions import Discrete
 from aloq.problem.encoding import Encoding

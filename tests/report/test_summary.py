@@ -16,8 +16,8 @@ from report_studies import Glance, drive, driven, glanced, small_problem, wide_p
 from scipy import special, stats
 
 from aloq.gp.fit import Chains
-from aloq.gp.hyper import JITTER, Structure
-from aloq.methods import aloq as aloq_module
+from aloq.gp.hyper import Structure
+from aloq.methods import model as model_module
 from aloq.methods.aloq import ALOQ
 from aloq.methods.naive import Naive
 from aloq.methods.reinforce import Reinforce
@@ -66,7 +66,7 @@ class Brute:
     def believed(self, policy: dict[str, Any], rows: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of rows (R, 9) of weights times the cost in each environment."""
         x, y = self.data
-        held = self.study.held()
+        held = self.study.belief()
         assert held is not None
         location, scale, means, variances = held.scale.location, held.scale.scale, [], []
         at = np.array([self._point(policy, environment) for environment in self.environments])
@@ -78,13 +78,7 @@ class Brute:
 
 
 def samples(held: Any) -> list[Dense]:
-    structure, hyper = held.belief.structure, held.belief.posterior.hyper
-    bent = structure.warped_columns
-    zetas = [
-        np.concatenate([[np.log(w)], np.log(lengths), np.log(a[bent]), np.log(b[bent]), [np.log(noise - JITTER * w)]])
-        for w, lengths, a, b, _, noise in zip(*(np.asarray(part) for part in hyper), strict=True)
-    ]
-    return [Dense(structure, zeta) for zeta in zetas]
+    return [Dense(held.belief.structure, zeta) for zeta in np.asarray(held.belief.given.hyper.zeta)]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -98,7 +92,7 @@ def _samples_from_the_prior() -> Iterator[None]:
         return Chains(zeta, mean, np.diag(sd**2), 1.0, len(x))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("aloq.methods.aloq.update", drawn)
+        patch.setattr("aloq.methods.model._update", keep_last_result(drawn))
         yield
 
 
@@ -176,7 +170,7 @@ def test_what_each_environment_adds(summary: Summary, study: Study, brute: Brute
 
 
 def test_sensitivities_are_quantiles_over_the_samples(summary: Summary, study: Study) -> None:
-    held = study.held()
+    held = study.belief()
     assert held is not None
     dense = samples(held)
     assert [(s.name, s.label) for s in summary.sensitivities][:3] == [("speed", None), ("gear", None), ("load", None)]
@@ -221,8 +215,8 @@ def test_a_model_is_fitted_once_for_all_that_is_asked_about_it(monkeypatch: pyte
         fits.append(len(x))
         return drawn(structure, x, *rest)
 
-    drawn = aloq_module.update
-    monkeypatch.setattr(aloq_module, "_update", keep_last_result(counted))
+    drawn = model_module._update
+    monkeypatch.setattr(model_module, "_update", keep_last_result(counted))
     study = _told(small_problem(), ALOQ(samples=4, initial=30), 24)
     summarise(study)
     assert fits == [24]

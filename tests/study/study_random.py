@@ -82,7 +82,7 @@ def survives(scene: Any, method: Method) -> None:
         out += study.ask(count)
         points = [np.concatenate([encoding.encode_policy(t.policy), encoding.encode_environment(t.environment)]) for t in out]
         assert all(((p >= 0) & (p <= 1)).all() for p in points)
-        if _policies(scene.problem) * encoding.nodes > 4 * len(out):
+        if _policies(scene.problem) * encoding.environment_count > 4 * len(out):
             assert len({p.tobytes() for p in points}) == len(points), "a pair is out twice"
         for i in sorted(rng.choice(len(out), size=len(out) // 2, replace=False), reverse=True):
             trial = out.pop(int(i))

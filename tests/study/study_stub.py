@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from aloq.methods.interface import Array, History, Prediction, Recommendation, State, Suggestion
+from aloq.methods.history import Array, History
+from aloq.methods.interface import Prediction, Recommendation, State, Suggestion
 from aloq.problem.codec import register
 from aloq.problem.distributions import Discrete
 from aloq.problem.encoding import Encoding

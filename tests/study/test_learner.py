@@ -15,7 +15,8 @@ from study_stub import Alert, make_problem
 
 from aloq.acquisition.maximise import MultiStart
 from aloq.methods.aloq import ALOQ
-from aloq.methods.interface import History, State
+from aloq.methods.history import History
+from aloq.methods.interface import State
 from aloq.problem.distributions import Discrete
 from aloq.problem.problem import Problem
 from aloq.study.journal import read
@@ -38,7 +39,7 @@ def slow(policy: dict[str, Any], environment: dict[str, Any]) -> float:
 def history(count: int) -> History:
     x = np.random.default_rng(0).uniform(size=(count, 2))
     x[:, 1] = PROBLEM.encoding.snap_environments(x[:, 1:])[:, 0]
-    return History(x, np.sin(5 * x[:, 0]) - x[:, 1], x[:0], x[:0], count)
+    return History.of(x, np.sin(5 * x[:, 0]) - x[:, 1], x[:0], x[:0], count)
 
 
 def gone(pid: int) -> bool:

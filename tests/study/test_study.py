@@ -14,7 +14,8 @@ import study_stub
 from scipy.stats import norm
 from study_stub import Alert, simulate
 
-from aloq.methods.interface import History, State, Suggestion
+from aloq.methods.history import History
+from aloq.methods.interface import State, Suggestion
 from aloq.methods.naive import Naive
 from aloq.methods.reinforce import Reinforce
 from aloq.problem.distributions import Discrete

@@ -131,7 +131,7 @@ def _lowest(rule: PolicyRule, belief: Belief, pi: Array, reference: Any) -> Arra
 
 
 @dataclass(frozen=True)
-class Feasible:
+class Feasible(PolicyRule):
     """Another rule's score above that of the worst policy known, times the chance that the policy can be simulated."""
 
     rule: PolicyRule
@@ -146,6 +146,9 @@ class Feasible:
         inner, floor, failures = reference
         gain = self.rule.score(belief, pi, inner) - floor
         return jnp.where(gain > 0, gain * failures.chance(pi), gain)
+
+    def after_first(self) -> PolicyRule:
+        return Feasible(self.rule.after_first(), self.failures)
 
 
 def heeding(rule: PolicyRule, failures: Failures | None) -> PolicyRule:

@@ -18,7 +18,7 @@ order of their mean: the first coordinates of the sequence, which are the most e
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,23 +27,23 @@ from jax import Array
 from jax.scipy.linalg import solve_triangular
 
 from aloq.acquisition.average import expected
-from aloq.acquisition.policy import Points, expected_improvement
+from aloq.acquisition.policy import Points, PolicyRule, expected_improvement
 from aloq.numerics.compiled import compiled
 from aloq.numerics.padding import pad, padded_size
 from aloq.problem.codec import register
 from aloq.problem.errors import ProblemError
-from aloq.quadrature.belief import Belief, Sites
+from aloq.quadrature.belief import Belief
 
-# Times w0: keeps C_TT factorisable where policies crowd; a standard deviation of 3e-5 of the scale of f.
-JITTER = 1e-9
-# Times w0: what rounding may leave of a variance that is 0.
-FLOOR = 1e-12
+# In units of the belief's rounding. JITTER keeps C_TT factorisable where policies crowd: a standard deviation of 3e-5 of the
+# scale of f. FLOOR is what may be left of a variance that is 0.
+JITTER = 1e5
+FLOOR = 1e2
 
 
 class Visited(NamedTuple):
     """The visited policies, padded, and draws of their fbar."""
 
-    sites: Sites
+    sites: Any  # as the belief makes them
     inverse: Array  # (s, k, k) L⁻¹
     known: Array  # (k,) 1 for policies, 0 for padding
     normal: Array  # (s, c, k) e
@@ -52,7 +52,7 @@ class Visited(NamedTuple):
 
 @register
 @dataclass(frozen=True)
-class VisitedEI:
+class VisitedEI(PolicyRule):
     """Expected improvement of fbar(pi) over the best fbar of all visited policies, by Monte Carlo.
 
     `draws` is the number of joint draws of fbar at those, under each hyperparameter sample.
@@ -73,7 +73,7 @@ class VisitedEI:
         mean, variance = belief.mean_and_variance(pi)
         cross = belief.between(belief.sites(pi), reference.sites) * reference.known
         w = jnp.einsum("skj,smj->smk", reference.inverse, cross)
-        rest = jnp.maximum(variance - jnp.sum(w * w, axis=-1), FLOOR * belief.posterior.hyper.variance[:, None])
+        rest = jnp.maximum(variance - jnp.sum(w * w, axis=-1), FLOOR * belief.rounding[:, None])
         gain = mean[..., None] + jnp.einsum("smk,sck->smc", w, reference.normal) - reference.best[:, None]
         return expected(jnp.mean(expected_improvement(gain, jnp.sqrt(rest)[..., None]), axis=-1))
 
@@ -95,7 +95,7 @@ def _visited(belief: Belief, policies: Array, known: Array, normal: Array) -> Vi
     order = jnp.argsort(jnp.where(known > 0, -expected(belief.mean(policies)), jnp.inf))
     policies, known = policies[order], known[order]
     sites, mean = belief.sites(policies), belief.mean(policies)
-    jitter = JITTER * belief.posterior.hyper.variance[:, None, None] * jnp.eye(len(known))
+    jitter = JITTER * belief.rounding[:, None, None] * jnp.eye(len(known))
     cov = (belief.between(sites, sites) + jitter) * known[:, None] * known + jnp.diag(1 - known)
     chol = jnp.linalg.cholesky(cov)
     inverse = jax.vmap(lambda factor: solve_triangular(factor, jnp.eye(len(known), dtype=factor.dtype), lower=True))(chol)

@@ -8,8 +8,9 @@ reference           what the candidates of one step are compared with, made once
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -25,19 +26,38 @@ from aloq.quadrature.belief import Belief
 Points = NDArray[np.float64]
 
 
-class PolicyRule(Protocol):
-    """Scores policies; higher is better. Frozen and hashable: it is part of a compiled program."""
+class PolicyRule(ABC):
+    """Scores policies; higher is better. Frozen and hashable: it is compiled in."""
 
     def reference(self, belief: Belief, known: Points, incumbent: Points, seed: list[int]) -> Any:
-        """What `score` compares candidates with: arrays, as the leaves of any pytree."""
-        ...
+        """What `score` compares candidates with: arrays, as the leaves of any pytree. Nothing unless overridden."""
+        return None
 
-    def score(self, belief: Belief, pi: Array, reference: Any) -> Array: ...
+    @abstractmethod
+    def score(self, belief: Belief, pi: Array, reference: Any) -> Array:
+        """The score of every policy: (m,)."""
+
+    def after_first(self) -> PolicyRule:
+        """The rule for the other pairs of a batch, of which none has returned yet. The same unless overridden."""
+        return self
+
+
+class Pointwise(PolicyRule):
+    """A rule that needs no more of a policy than the mean and standard deviation of its fbar."""
+
+    @abstractmethod
+    def score_of(self, mean: Any, std: Any) -> Any:
+        """The score of policies whose fbar has this mean and standard deviation: arrays of JAX or of NumPy."""
+
+    def score(self, belief: Belief, pi: Array, reference: Any) -> Array:
+        mean, variance = total(*belief.mean_and_variance(pi))
+        score: Array = self.score_of(mean, jnp.sqrt(variance))
+        return score
 
 
 @register
 @dataclass(frozen=True)
-class UCB:
+class UCB(Pointwise):
     """Upper confidence bound: E fbar(pi) + kappa · std fbar(pi)."""
 
     kappa: float = 1.5
@@ -46,21 +66,13 @@ class UCB:
         if not (np.isfinite(self.kappa) and self.kappa >= 0):
             raise ProblemError(f"`kappa` must be a number of at least 0, but it is {self.kappa!r}.")
 
-    def reference(self, belief: Belief, known: Points, incumbent: Points, seed: list[int]) -> None:
-        """Nothing: a bound compares with no other policy."""
-
-    def score(self, belief: Belief, pi: Array, reference: Any) -> Array:
-        mean, variance = total(*belief.mean_and_variance(pi))
-        return self.bound(mean, jnp.sqrt(variance))
-
-    def bound(self, mean: Any, std: Any) -> Any:
-        """The score of policies whose fbar has this mean and standard deviation: arrays of JAX or of NumPy."""
+    def score_of(self, mean: Any, std: Any) -> Any:
         return mean + self.kappa * std
 
 
 @register
 @dataclass(frozen=True)
-class EI:
+class EI(PolicyRule):
     """Expected improvement of fbar(pi) over fbar(incumbent), which is uncertain too: E max(0, fbar(pi) - fbar(incumbent)).
 
     The difference is normal, with variance V fbar(pi) + V fbar(incumbent) - 2 Cov: the closed form that needs no sampling.
@@ -72,10 +84,14 @@ class EI:
     def score(self, belief: Belief, pi: Array, reference: Array) -> Array:
         mean, variance = belief.mean_and_variance(pi)
         best, best_variance = belief.mean_and_variance(reference[None])
-        spread = variance + best_variance - 2 * belief.covariance(pi, reference[None])[:, :, 0]
-        floor = 1e-14 * belief.posterior.hyper.variance[:, None]
-        gain, square = total(mean - best, jnp.maximum(spread, floor))
+        covariance = belief.between(belief.sites(pi), belief.sites(reference[None]))[:, :, 0]
+        spread = jnp.maximum(variance + best_variance - 2 * covariance, belief.rounding[:, None])
+        gain, square = total(mean - best, spread)
         return expected_improvement(gain, jnp.sqrt(square))
+
+    def after_first(self) -> PolicyRule:
+        """Bounds: with one policy out, and no return yet to compare with, hardly any other is expected to improve."""
+        return UCB()
 
 
 def expected_improvement(gain: Array, std: Array) -> Array:

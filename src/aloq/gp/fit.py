@@ -120,9 +120,7 @@ def _best_mode(structure: Structure, data: Data, key: JaxArray, *scouts: Array) 
     on a rough one. A climb from the prior's mean often ends dozens of nats below the best.
     """
     mean, sd = structure.prior()
-    rough = mean.copy()
-    rough[1 : 1 + structure.dim] -= 1.5 * sd[1 : 1 + structure.dim]
-    rough[-1] -= sd[-1]
+    rough = mean + sd * np.array([parameter.rough for parameter in structure.parameters])
     draws = mean + sd * np.asarray(_normal(key, (DRAWN_STARTS, len(mean))))
     found = find_mode.each([(structure, start, data) for start in (mean, rough, *draws, *scouts)])
     return max(found, key=lambda mode: float(np.nan_to_num(mode.mass, nan=-np.inf)))

@@ -1,19 +1,19 @@
 """Hyperparameters of the belief about f: their layout in one vector, and their prior.
 
-zeta = (log w0, log w_1..D, log alpha, log beta, log sigma²)     (P,)
+zeta = (slots of the kernel's leaves, log alpha, log beta, log sigma²)     (P,)
 
-w0       variance of f, in units of the standardised returns
-w_d      length scale of coordinate d, after warping
-alpha,   shape of the warp of each warped coordinate
+alpha,   shape of the warp of each warped column
 beta
-sigma²   variance of the noise of one return
+sigma²   variance of the noise of one return, in units of the standardised returns
 
-Every hyperparameter has a log-normal prior, so zeta is normal a priori, and it is sampled without bounds.
+The kernel says how many slots it has, what they are called, and their priors. Zeta is normal a priori, and it is
+sampled without bounds.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -21,53 +21,33 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from aloq.gp.kernel import KERNELS
-from aloq.gp.warp import WARPS, betaln, warp
-from aloq.problem.codec import register
-from aloq.problem.errors import ProblemError, nearest
+from aloq.gp.kernel import Kernel, Leaf, Parameter, Prior
+from aloq.gp.warp import betaln, warp
+from aloq.problem.errors import ProblemError
 
-# Added to the noise, times w0: keeps duplicated points and 512 observations solvable; a standard deviation of 1e-4 of the scale of f.
+# Added to the noise, times the amplitude of f: keeps duplicated points and 512 observations solvable. A standard
+# deviation of 1e-4 of the scale of f.
 JITTER = 1e-8
 
 
-@register
-@dataclass(frozen=True)
-class Model:
-    """Kernel, warp and hyperpriors of f. A prior is (mean, standard deviation) of the logarithm."""
+class Placed(NamedTuple):
+    """A leaf of the kernel with its columns of the unit cube and its slots of zeta."""
 
-    kernel: str = "se"
-    warp: str = "beta"
-    variance: tuple[float, float] = (0.0, 1.0)
-    length_scale: tuple[float, float] = (0.0, 0.75)
-    shape: tuple[float, float] = (0.0, 0.5)
-    noise: tuple[float, float] = (-8.0, 4.0)
-
-    def __post_init__(self) -> None:
-        _check_choice("kernel", self.kernel, KERNELS)
-        _check_choice("warp", self.warp, WARPS)
-        for name in ("variance", "length_scale", "shape", "noise"):
-            object.__setattr__(self, name, _check_prior(name, getattr(self, name)))
-
-
-def _check_choice(what: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ProblemError(f"`{what}` must be one of {', '.join(map(repr, known))}, but it is {value!r}.{nearest(str(value), known)}")
-
-
-def _check_prior(name: str, prior: tuple[float, float]) -> tuple[float, float]:
-    mean, sd = (float(v) for v in prior)
-    if not (np.isfinite(mean) and np.isfinite(sd) and sd > 0):
-        raise ProblemError(f"The prior `{name}` must be (mean, standard deviation > 0) of the logarithm, but it is {prior!r}.")
-    return mean, sd
+    leaf: Leaf
+    columns: tuple[int, ...]
+    slots: slice
 
 
 @dataclass(frozen=True)
 class Structure:
-    """What a compiled program depends on: the model and the columns it is applied to."""
+    """What a compiled function depends on: kernel, warp, priors, and the columns they are applied to."""
 
-    model: Model
+    kernel: Kernel
     policy_dim: int
-    warped: tuple[bool, ...]  # (D,) which columns are warped, if the model warps at all
+    warped: tuple[bool, ...]  # (D,) which columns are warped, if any are
+    warping: str = "beta"
+    shape: Prior = (0.0, 0.5)
+    noise: Prior = (-8.0, 4.0)
 
     @property
     def dim(self) -> int:
@@ -83,28 +63,71 @@ class Structure:
         return self.columns[: self.policy_dim]
 
     @property
+    def environment_columns(self) -> tuple[int, ...]:
+        return self.columns[self.policy_dim :]
+
+    @property
     def warped_columns(self) -> NDArray[np.intp]:
-        return np.flatnonzero(self.warped) if self.model.warp != "none" else np.zeros(0, np.intp)
+        return np.flatnonzero(self.warped) if self.warping != "none" else np.zeros(0, np.intp)
+
+    @cached_property
+    def leaves(self) -> tuple[Placed, ...]:
+        """The kernel's leaves, each where it belongs."""
+        placed, start = [], 0
+        for leaf in self.kernel.leaves:
+            columns = self._columns_of(leaf)
+            size = len(leaf.parameters(columns))
+            placed.append(Placed(leaf, columns, slice(start, start + size)))
+            start += size
+        return tuple(placed)
+
+    def _columns_of(self, leaf: Leaf) -> tuple[int, ...]:
+        groups = {"all": self.columns, "policy": self.policy_columns, "environment": self.environment_columns}
+        if isinstance(leaf.columns, str):
+            return groups[leaf.columns]
+        if any(c >= self.dim for c in leaf.columns):
+            raise ProblemError(
+                f"{type(leaf).__name__} has the columns {leaf.columns}, but the problem has the columns 0 to {self.dim - 1}."
+            )
+        return leaf.columns
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Every slot of zeta, in order: (P,)."""
+        kernel = [parameter for leaf, columns, _ in self.leaves for parameter in leaf.parameters(columns)]
+        shapes = [Parameter(name, *self.shape) for name in ("alpha", "beta") for _ in self.warped_columns]
+        return (*kernel, *shapes, Parameter("noise", *self.noise, rough=-1.0))
 
     @property
     def size(self) -> int:
         """P, the length of zeta."""
-        return 2 + self.dim + 2 * len(self.warped_columns)
+        return len(self.parameters)
+
+    def named(self, name: str) -> NDArray[np.bool_]:
+        """Which slots of zeta have this name: (P,)."""
+        return np.array([parameter.name == name for parameter in self.parameters])
 
     def prior(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and standard deviation of zeta: (P,), (P,)."""
-        model, k = self.model, len(self.warped_columns)
-        rows = [model.variance] + [model.length_scale] * self.dim + [model.shape] * (2 * k) + [model.noise]
-        mean, sd = np.array(rows, dtype=float).T
+        mean, sd = np.array([(parameter.mean, parameter.sd) for parameter in self.parameters]).T
         return mean, sd
 
     def unpack(self, zeta: Array) -> Hyper:
-        """Split zeta (P,) into its parts."""
-        d, k = self.dim, len(self.warped_columns)
-        parts = jnp.exp(zeta)
-        variance, noise = parts[0], parts[-1] + JITTER * parts[0]
-        alpha, beta = self._spread(parts[1 + d : 1 + d + k]), self._spread(parts[1 + d + k : -1])
-        return Hyper(variance, parts[1 : 1 + d], alpha, beta, betaln(alpha, beta), noise)
+        """Make zeta, (P,), ready for use."""
+        k = len(self.warped_columns)
+        alpha, beta = (self._spread(part) for part in jnp.split(jnp.exp(zeta[self.size - 1 - 2 * k : -1]), 2))
+        amplitude = self._amplitude(zeta)
+        return Hyper(zeta, alpha, beta, betaln(alpha, beta), amplitude, jnp.exp(zeta[-1]) + JITTER * amplitude)
+
+    def _amplitude(self, zeta: Array) -> Array:
+        """The sum over terms of what their leaves scale them by."""
+        total = jnp.zeros((), zeta.dtype)
+        for term in self.kernel.terms:
+            product = jnp.ones((), zeta.dtype)
+            for leaf, _, slots in (self.leaves[i] for i in term):
+                product = product * leaf.amplitude(zeta[slots])
+            total = total + product
+        return total
 
     def _spread(self, shapes: Array) -> Array:
         """Shapes of the warped columns, (k,), as shapes of all columns, (D,): 1, the identity, elsewhere."""
@@ -117,15 +140,24 @@ class Structure:
         at = np.asarray(columns, np.intp)
         if not np.isin(at, self.warped_columns).any():
             return x
-        return warp(self.model.warp, x, hyper.alpha[at], hyper.beta[at], hyper.log_beta[at])
+        return warp(self.warping, x, hyper.alpha[at], hyper.beta[at], hyper.log_beta[at])
+
+    def length_scales(self, zeta: Array) -> Array:
+        """Of every column, the shortest that a leaf has along it: (D,)."""
+        shortest = jnp.full(self.dim, jnp.inf)
+        for leaf, columns, slots in self.leaves:
+            if columns:
+                at = np.asarray(columns, np.intp)
+                shortest = shortest.at[at].min(leaf.length_scales(zeta[slots], len(columns)))
+        return shortest
 
 
 class Hyper(NamedTuple):
-    """One value of the hyperparameters, on their natural scale. `noise` includes the jitter."""
+    """One value of the hyperparameters, made ready for use. `noise` includes the jitter."""
 
-    variance: Array  # ()
-    length_scale: Array  # (D,)
+    zeta: Array  # (P,) from which leaves take their slots
     alpha: Array  # (D,)
     beta: Array  # (D,)
     log_beta: Array  # (D,) log B(alpha, beta)
+    amplitude: Array  # () variance of f, but for leaves that vary it from place to place
     noise: Array  # ()

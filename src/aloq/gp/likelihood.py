@@ -4,7 +4,7 @@ X, y   (n, D), (n,)  inputs in the unit cube and standardised returns, padded
 mask   (n,)          1 for data, 0 for padding
 zeta   (P,)          hyperparameters, see `aloq.gp.hyper`
 
-    log p(y | zeta) = -½ yᵀK⁻¹y - Σ log L_ii - ½ n log 2π,     K = w0 k(X, X) + sigma² I = L Lᵀ
+    log p(y | zeta) = -½ yᵀK⁻¹y - Σ log L_ii - ½ n log 2π,     K = k(X, X) + sigma² I = L Lᵀ
 
 A padded row of K is a row of the identity, so it adds nothing.
 """
@@ -18,8 +18,8 @@ import jax.numpy as jnp
 from jax import Array
 from jax.scipy.linalg import cho_solve, solve_triangular
 
+from aloq.gp.contraction import between_pairs
 from aloq.gp.hyper import Structure
-from aloq.gp.kernel import correlation
 
 
 class Data(NamedTuple):
@@ -31,12 +31,11 @@ class Data(NamedTuple):
 
 
 def covariance(structure: Structure, zeta: Array, x: Array, mask: Array) -> Array:
-    """K = w0 k(X, X) + sigma² I, padded rows as those of the identity: (n, n)."""
+    """K = k(X, X) + sigma² I, padded rows as those of the identity: (n, n)."""
     hyper = structure.unpack(zeta)
     u = structure.warp(hyper, x, structure.columns)
-    k = hyper.variance * correlation(structure.model.kernel, u, u, hyper.length_scale)
     pairs = mask[:, None] * mask[None, :]
-    return k * pairs + jnp.diag(hyper.noise * mask + (1 - mask))
+    return between_pairs(structure, hyper, u, u) * pairs + jnp.diag(hyper.noise * mask + (1 - mask))
 
 
 @jax.custom_vjp

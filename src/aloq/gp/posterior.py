@@ -21,7 +21,6 @@ from jax import Array
 from jax.scipy.linalg import solve_triangular
 
 from aloq.gp.hyper import Hyper, Structure
-from aloq.gp.kernel import correlation
 from aloq.gp.likelihood import covariance
 
 
@@ -34,8 +33,8 @@ class Points(NamedTuple):
     known: Array  # (n,) 1 for told and pending points
 
 
-class Posterior(NamedTuple):
-    """The belief about f under each hyperparameter sample."""
+class Conditioned(NamedTuple):
+    """f given the points, under each hyperparameter sample."""
 
     hyper: Hyper  # leading axis s
     inputs: Array  # (s, n, D) warped
@@ -44,7 +43,7 @@ class Posterior(NamedTuple):
     weights: Array  # (s, n)
 
 
-def condition(structure: Structure, zeta: Array, points: Points) -> Posterior:
+def condition(structure: Structure, zeta: Array, points: Points) -> Conditioned:
     """Condition on the points under every row of zeta, (s, P)."""
 
     def one(z: Array) -> tuple[Hyper, Array, Array, Array]:
@@ -56,9 +55,4 @@ def condition(structure: Structure, zeta: Array, points: Points) -> Posterior:
         return hyper, structure.warp(hyper, points.x, structure.columns), whitener, weights
 
     hyper, inputs, whitener, weights = jax.vmap(one)(zeta)
-    return Posterior(hyper, inputs, points.known, whitener, weights)
-
-
-def correlations(structure: Structure, hyper: Hyper, u: Array, v: Array, columns: tuple[int, ...]) -> Array:
-    """Correlation over the given columns between warped u, (m, c), and v, (n, c): (m, n)."""
-    return correlation(structure.model.kernel, u, v, hyper.length_scale[jnp.asarray(columns, int)])
+    return Conditioned(hyper, inputs, points.known, whitener, weights)

@@ -82,7 +82,7 @@ class _Base(NamedTuple):
         spread = (NU + self.q.distance(zeta)) / jnp.sum(normal[:, size:] ** 2, axis=1)
         by_q = jnp.sqrt(spread)[:, None] * (normal[:, :size] @ self.q.scale.T)
         mean, sd = (jnp.asarray(part) for part in self.structure.prior())
-        moves = (uniform < COMPANY).at[:, -1].set(True)
+        moves = (uniform < COMPANY) | self.structure.named("noise")
         centre, axis = jnp.where(moves, mean, zeta), jnp.where(moves, sd * normal[:, :size], 0.0)
         chosen = _by_q(move)[:, None]
         return jnp.where(chosen, self.q.location, centre), jnp.where(chosen, by_q, axis)

@@ -9,7 +9,7 @@ from aloq.problem.errors import ProblemError
 from aloq.study.checks import whole
 
 if TYPE_CHECKING:
-    from aloq.gp.hyper import Model
+    from aloq.methods.model import Model
 
 FEWEST = 4
 

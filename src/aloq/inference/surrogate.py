@@ -8,25 +8,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import Array as JaxArray
 
-from aloq.acquisition.average import total
-from aloq.gp.fit import Scale, update
-from aloq.gp.hyper import Model, Structure
-from aloq.gp.posterior import Points
 from aloq.inference.emulator import Emulator
 from aloq.inference.posterior import neighbours
 from aloq.inference.prior import Prior
 from aloq.inference.trials import Simulator
+from aloq.methods.history import History
+from aloq.methods.model import Model
+from aloq.methods.scaled_belief import ScaledBelief
 from aloq.numerics.computing import computing
 from aloq.numerics.padding import pad
 from aloq.problem.checks import Array
-from aloq.quadrature.belief import Belief, believe
+from aloq.problem.encoding import Encoding
 
-# Environments are predicted in batches of two sizes, so that two programs are compiled.
+# Environments are predicted in batches of two sizes, so that two functions are compiled.
 FEW, MANY = 64, 256
 
 
@@ -41,7 +37,7 @@ class Surrogate:
     seed: int
     u: Array  # (n, F) levels simulated
     y: Array  # (n, m) their returns
-    beliefs: tuple[tuple[Belief, Scale], ...]  # one for each policy
+    beliefs: tuple[ScaledBelief, ...]  # one for each policy
 
     @classmethod
     def over_prior(
@@ -79,12 +75,9 @@ class Surrogate:
         """
         x = _place(self.prior, u)
         padded = pad(x, FEW if len(x) <= FEW else -(-len(x) // MANY) * MANY)
-        with computing():
-            found = [_simulation(belief, jnp.asarray(padded)) for belief, _ in self.beliefs]
-        scales = [scale for _, scale in self.beliefs]
-        mean = [scale.location + scale.scale * np.asarray(m)[: len(x)] for (m, _), scale in zip(found, scales, strict=True)]
-        variance = [scale.scale**2 * np.asarray(v)[: len(x)] for (_, v), scale in zip(found, scales, strict=True)]
-        return np.stack(mean, axis=1), np.stack(variance, axis=1)
+        found = [belief.simulation(padded) for belief in self.beliefs]
+        mean, std = (np.stack(part, axis=1)[: len(x)] for part in zip(*((each.mean, each.std) for each in found), strict=True))
+        return mean, std**2
 
 
 def _place(prior: Prior, u: Array) -> Array:
@@ -93,23 +86,14 @@ def _place(prior: Prior, u: Array) -> Array:
     return np.concatenate([axis.encode(column) for axis, column in zip(prior.axes, values.T, strict=True)], axis=1)
 
 
-def _learn(prior: Prior, emulator: Emulator, u: Array, y: Array, seed: int) -> tuple[tuple[Belief, Scale], ...]:
-    """A Gaussian process for each column of y. The environment takes the place of the policy, and nothing is averaged over."""
-    x = _place(prior, u)
-    structure = Structure(emulator.model or Model(), x.shape[1], (True,) * x.shape[1])
+def _learn(prior: Prior, emulator: Emulator, u: Array, y: Array, seed: int) -> tuple[ScaledBelief, ...]:
+    """A belief for each column of y. The environment takes the place of the policy, and nothing is averaged over."""
+    x, model = _place(prior, u), emulator.model or Model()
+    encoding = Encoding(x.shape[1], 0, (True,) * x.shape[1], factors=())
     learnt = []
     with computing():
         for k, column in enumerate(y.T):
-            scale = Scale.of(column)
-            told = scale.standardise(column)
-            chains = update(structure, x, told, None, emulator.samples, [seed, 3, k])
-            ones = np.ones(len(x))
-            points = Points(*(jnp.asarray(part) for part in (x, told, ones, ones)))  # unpadded: many predictions, few sizes
-            learnt.append((believe(structure, chains.zeta, points, ()), scale))
+            history = History.of(x, column, x[:0], x[:0], len(x))
+            state = model.learn(encoding, history, None, emulator.samples, [seed, 3, k])
+            learnt.append(model.believe(encoding, history, state))
     return tuple(learnt)
-
-
-@jax.jit
-def _simulation(belief: Belief, x: JaxArray) -> tuple[JaxArray, JaxArray]:
-    mean, variance = belief.mean_and_variance(x)
-    return total(mean, variance + belief.noise[:, None])

@@ -14,8 +14,9 @@ import numpy as np
 
 from aloq.acquisition.environment import RandomDraw
 from aloq.methods.aloq import ALOQ
-from aloq.methods.held import Held
-from aloq.methods.interface import Array, History, Prediction, Recommendation, State, Suggestion
+from aloq.methods.history import Array, History
+from aloq.methods.interface import Prediction, Recommendation, State, Suggestion
+from aloq.methods.scaled_belief import ScaledBelief
 from aloq.problem.codec import register
 from aloq.problem.encoding import Encoding
 
@@ -35,7 +36,7 @@ class Naive:
     p(theta) it drew from, and for no other.
     """
 
-    blind: ClassVar[bool] = True
+    sees_no_environment: ClassVar[bool] = True
 
     search: ALOQ = field(default_factory=lambda: _blind(ALOQ.paper()))
 
@@ -56,15 +57,14 @@ class Naive:
         """The policy of highest expected return among those simulated."""
         return self.search.recommend(*_without_environment(encoding, history), state, seed)
 
-    def held(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Held:
+    def belief(self, encoding: Encoding, history: History, state: State | None, seed: int) -> ScaledBelief:
         """The belief itself, which knows no environment."""
-        return self.search.held(*_without_environment(encoding, history), state, seed)
+        return self.search.belief(*_without_environment(encoding, history), state, seed)
 
 
 def _without_environment(encoding: Encoding, history: History) -> tuple[Encoding, History]:
     """The problem and its history in the policy's columns alone."""
     d = encoding.policy_dim
     columns = {name: getattr(history, name)[:, :d] for name in ("told", "pending", "failed")}
-    blind = replace(history, **columns)
-    vars(blind)["deterministic"] = False  # returns that agree may have met the same environment: another can be different
-    return encoding.without_environment(), blind
+    # Returns that agree may have met the same environment: another can be different.
+    return encoding.without_environment(), replace(history, **columns, deterministic=False)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from aloq.acquisition.environment import RandomDraw, UncertaintySampling
 from aloq.methods.aloq import ALOQ
 from aloq.methods.interface import Method
+from aloq.methods.model import Model
 from aloq.methods.naive import Naive
 from aloq.methods.reinforce import Reinforce
 from aloq.methods.wsn import WSN
@@ -15,8 +16,7 @@ from aloq.problem.errors import ProblemError, nearest
 
 
 def _unwarped() -> ALOQ:
-    paper = ALOQ.paper()
-    return replace(paper, model=replace(paper.model, warp="none"))
+    return replace(ALOQ.paper(), model=Model(warp="none"))
 
 
 _METHODS: dict[str, Callable[[], Method]] = {

@@ -19,7 +19,8 @@ from typing import ClassVar, NoReturn
 
 import numpy as np
 
-from aloq.methods.interface import Array, History, Recommendation, State, Suggestion
+from aloq.methods.history import Array, History
+from aloq.methods.interface import Recommendation, State, Suggestion
 from aloq.problem.codec import register
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import ProblemError
@@ -37,7 +38,7 @@ class Reinforce:
     estimate of what the Gaussian earns.
     """
 
-    blind: ClassVar[bool] = True
+    sees_no_environment: ClassVar[bool] = True
 
     batch: int = 5
     rate: float = 1.0

@@ -11,10 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from aloq.acquisition.improvement import VisitedEI
-from aloq.gp.hyper import Model
 from aloq.methods.aloq import ALOQ
-from aloq.methods.held import Held
-from aloq.methods.interface import Array, History, Prediction, Recommendation, State, Suggestion
+from aloq.methods.history import Array, History
+from aloq.methods.interface import Prediction, Recommendation, State, Suggestion
+from aloq.methods.model import Model
+from aloq.methods.scaled_belief import ScaledBelief
 from aloq.problem.codec import register
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import ProblemError
@@ -53,6 +54,6 @@ class WSN:
         """The policy of highest expected fbar among those simulated."""
         return self.search.recommend(encoding.on_levels(self.levels), history, state, seed)
 
-    def held(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Held:
+    def belief(self, encoding: Encoding, history: History, state: State | None, seed: int) -> ScaledBelief:
         """The belief itself, about listed environments."""
-        return self.search.held(encoding.on_levels(self.levels), history, state, seed)
+        return self.search.belief(encoding.on_levels(self.levels), history, state, seed)

@@ -22,6 +22,7 @@ from aloq.problem.checks import Array, Value
 from aloq.problem.environment import Source, plain_environment, sources
 from aloq.problem.errors import ProblemError
 from aloq.problem.laws import ContinuousLaw, Law, law_on
+from aloq.problem.objective import Expectation, Objective
 from aloq.problem.spaces import Box, Space, check_names, encode_on
 
 
@@ -38,7 +39,7 @@ class Factor:
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """A problem's variables as columns of the unit cube, and its p(environment) as nodes there."""
+    """What is asked, in the unit cube: the variables as its columns, p(environment) as nodes there, and the objective."""
 
     policy_dim: int  # d
     environment_dim: int  # e
@@ -48,10 +49,11 @@ class Encoding:
     space: Space = field(default_factory=lambda: Box(()))
     axes: tuple[Axis, ...] = ()  # of the environment's variables, in the order of its columns
     laws: tuple[Law, ...] = ()  # one for each factor
+    objective: Objective = Expectation()  # noqa: RUF009  # frozen
 
     @property
-    def nodes(self) -> float:
-        """Nodes of p(environment): environments that tell different things. A float, because products of many factors are huge."""
+    def environment_count(self) -> float:
+        """How many environments tell different things. A float, because products of many factors are huge."""
         return float(np.prod([float(len(factor.weights)) for factor in self.factors]))
 
     def encode_policy(self, policy: Mapping[str, Any]) -> Array:
@@ -123,7 +125,7 @@ class Encoding:
         return t
 
 
-def encoding_of(space: Space, parts: Sequence[Source]) -> Encoding:
+def encoding_of(space: Space, parts: Sequence[Source], objective: Objective) -> Encoding:
     """The encoding of a space of policies and the independent parts of an environment."""
     axes = tuple(axis for source in parts for axis in source.axes)
     laws = tuple(law_on(source, source.axes) for source in parts)
@@ -137,6 +139,7 @@ def encoding_of(space: Space, parts: Sequence[Source]) -> Encoding:
         space=space,
         axes=axes,
         laws=laws,
+        objective=objective,
     )
 
 

@@ -54,7 +54,7 @@ class Problem(EqualAsJSON):
     @cached_property
     def encoding(self) -> Encoding:
         """The problem in the unit cube."""
-        return encoding_of(self._space, self._sources)
+        return encoding_of(self._space, self._sources, self.objective)
 
     @property
     def sign(self) -> int:

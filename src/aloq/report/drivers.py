@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aloq.methods.held import Held
 from aloq.methods.interface import Prediction
+from aloq.methods.scaled_belief import ExplainedBelief
 from aloq.problem.encoding import Encoding
 from aloq.report.seen import Seen
 from aloq.study.best import Z90
@@ -86,41 +86,41 @@ class Event:
 
 def drivers(seen: Seen) -> tuple[Drivers, ...]:
     """Every environment variable that varies; none where the method does not know the environment."""
-    held = seen.held
-    if held is None or not held.encoding.factors:
+    belief = seen.belief
+    if belief is None or not belief.encoding.factors:
         return ()
-    factors = enumerate(held.encoding.factors)
-    return tuple(_drivers(seen, held, index, name) for index, factor in factors if factor.columns for name in _varying(held, index))
+    factors = enumerate(belief.encoding.factors)
+    return tuple(_drivers(seen, belief, index, name) for index, factor in factors if factor.columns for name in _varying(belief, index))
 
 
 def events(seen: Seen) -> tuple[Event, ...]:
     """The single environments that contribute most, up or down, where they can be listed."""
-    held = seen.held
-    if held is None or not held.encoding.factors or not _listed(held.encoding):
+    belief = seen.belief
+    if belief is None or not belief.encoding.factors or not _listed(belief.encoding):
         return ()
-    points, p = _grid(held.encoding)
+    points, p = _grid(belief.encoding)
     simulated = Counter(point.tobytes() for point in _simulated(seen))
     counts = [simulated[point.tobytes()] for point in points]
-    effects = _effects(seen, p, counts, held.returns(seen.point, points), held.excess(seen.point, points))
+    effects = _effects(seen, p, counts, belief.returns(seen.point, points), belief.excess(seen.point, points))
     first = sorted(range(len(p)), key=lambda i: -abs(effects[i].contribution))[:LISTED]
-    return tuple(Event(held.encoding.decode_environment(points[i]), effects[i]) for i in first)
+    return tuple(Event(belief.encoding.decode_environment(points[i]), effects[i]) for i in first)
 
 
 def _listed(encoding: Encoding) -> bool:
-    return all(factor.finite for factor in encoding.factors) and 1 < encoding.nodes <= MOST
+    return all(factor.finite for factor in encoding.factors) and 1 < encoding.environment_count <= MOST
 
 
-def _drivers(seen: Seen, held: Held, index: int, name: str) -> Drivers:
-    factor = held.encoding.factors[index]
-    values = _values(held, index, name)
+def _drivers(seen: Seen, belief: ExplainedBelief, index: int, name: str) -> Drivers:
+    factor = belief.encoding.factors[index]
+    values = _values(belief, index, name)
     places = _places(values)
     inside = np.array([[place.holds(value) for value in values] for place in places])  # (R, N)
     p = inside @ factor.weights
     within = inside * factor.weights / p[:, None]
     simulated = seen.trials.loc[seen.trials["state"] != "pending", f"environment.{name}"].tolist()
     counts = [sum(place.holds(value) for value in simulated) for place in places]
-    averages = held.parts(seen.point, index, within)
-    effects = _effects(seen, p, counts, averages, held.parts(seen.point, index, within - factor.weights))
+    averages = belief.parts(seen.point, index, within)
+    effects = _effects(seen, p, counts, averages, belief.parts(seen.point, index, within - factor.weights))
     return Drivers(name, tuple(Region(place.value, place.low, place.high, e) for place, e in zip(places, effects, strict=True)))
 
 
@@ -160,14 +160,14 @@ def _places(values: list[Any]) -> list[_Place]:
     return [place for place in ranges if any(place.holds(value) for value in distinct)]
 
 
-def _values(held: Held, index: int, name: str) -> list[Any]:
+def _values(belief: ExplainedBelief, index: int, name: str) -> list[Any]:
     """The value that one variable has at each node of its factor."""
-    encoding, factor = held.encoding, held.encoding.factors[index]
+    encoding, factor = belief.encoding, belief.encoding.factors[index]
     return [encoding.laws[index].decode(node)[name] for node in factor.nodes]
 
 
-def _varying(held: Held, index: int) -> list[str]:
-    return [name for name in held.encoding.factors[index].names if len(set(_values(held, index, name))) > 1]
+def _varying(belief: ExplainedBelief, index: int) -> list[str]:
+    return [name for name in belief.encoding.factors[index].names if len(set(_values(belief, index, name))) > 1]
 
 
 def _grid(encoding: Encoding) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ from aloq.study.study import Study
 if TYPE_CHECKING:
     import pandas as pd
 
-    from aloq.methods.held import Held
+    from aloq.methods.scaled_belief import ExplainedBelief
 
 Array = NDArray[np.float64]
 
@@ -36,15 +36,16 @@ class Seen:
         return self.study.best()
 
     @cached_property
-    def held(self) -> Held | None:
-        """The method's belief; None where it shows none."""
-        return self.study.held()
+    def belief(self) -> ExplainedBelief | None:
+        """The method's belief; None where it shows none, or none that says what it rests on."""
+        belief = self.study.belief()
+        return None if belief is None else belief.explained
 
     @cached_property
     def believes(self) -> bool:
         """Whether the method can say something about any policy."""
         try:
-            return self.held is not None or len(self.study.predict([self.best.policy]).mean) == 1
+            return self.belief is not None or len(self.study.predict([self.best.policy]).mean) == 1
         except AloqError:  # a policy gradient refuses
             return False
 
@@ -55,9 +56,9 @@ class Seen:
 
     def average(self, policies: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of fbar at policies of the unit cube, (m, d)."""
-        if self.held is None:
+        if self.belief is None:
             encoding = self.study.problem.encoding
             found = self.study.predict([encoding.decode_policy(x) for x in policies])
             return np.asarray(found.mean), np.asarray(found.std)
-        found = self.held.average(policies)
+        found = self.belief.average(policies)
         return self.study.problem.sign * found.mean, found.std

@@ -30,15 +30,15 @@ class Sensitivity:
 
 def sensitivities(seen: Seen) -> tuple[Sensitivity, ...]:
     """All columns that the method's belief knows."""
-    held = seen.held
-    if held is None:
+    belief = seen.belief
+    if belief is None:
         return ()
-    lengths = np.quantile(held.length_scales, QUANTILES, axis=0).T
-    warps = np.moveaxis(np.quantile(held.warps(GRID), QUANTILES, axis=0), 0, -1)  # (g, D, 3)
-    bent = set(held.belief.structure.warped_columns.tolist())
+    lengths = np.quantile(belief.length_scales, QUANTILES, axis=0).T
+    warps = np.moveaxis(np.quantile(belief.warps(GRID), QUANTILES, axis=0), 0, -1)  # (g, D, 3)
+    bent = set(belief.bent_columns)
     return tuple(
         Sensitivity(name, label, policy, tuple(lengths[i].tolist()), warps[:, i] if i in bent else None)
-        for i, (name, label, policy) in enumerate(_columns(held.encoding.space.axes, held.encoding.axes))
+        for i, (name, label, policy) in enumerate(_columns(belief.encoding.space.axes, belief.encoding.axes))
     )
 
 

@@ -77,7 +77,7 @@ def summarise(study: Study, known: Mapping[int, Best] | None = None) -> Summary:
 
 
 def _median(seen: Seen) -> float | None:
-    return None if seen.held is None else float(np.median(seen.held.noise))
+    return None if seen.belief is None else float(np.median(seen.belief.noise))
 
 
 def _failures(trials: pd.DataFrame) -> tuple[Failure, ...]:

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from aloq.methods.interface import Array, Method
+from aloq.methods.history import Array
+from aloq.methods.interface import Method, serves
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import StudyError
+from aloq.problem.objective import Objective
 from aloq.problem.problem import Problem
 from aloq.study.checks import shown, whole
 from aloq.study.crew import Executors
@@ -38,6 +40,18 @@ def check_method(method: Any) -> Method:
         )
     checked: Method = method
     return checked
+
+
+def check_served(method: Method, objective: Any) -> Objective:
+    """An objective that the method can optimise."""
+    if not isinstance(objective, Objective):
+        raise StudyError(f"`objective` must be an objective such as aloq.Expectation(), but is {shown(objective)}.")
+    if not serves(method, objective):
+        raise StudyError(
+            f"`objective` must be one that the method can optimise, but {type(method).__name__} cannot optimise {shown(objective)}. "
+            "Use aloq.Expectation(), or another method."
+        )
+    return objective
 
 
 def check_seed(seed: Any) -> int:

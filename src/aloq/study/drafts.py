@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from aloq.methods.interface import Array, Method, Suggestion
+from aloq.methods.history import Array
+from aloq.methods.interface import Method, Suggestion, SuggestsMany
 from aloq.problem.encoding import Encoding
 from aloq.study.arguments import check_point
 from aloq.study.learner import Learner
@@ -36,14 +37,14 @@ class Drafts:
         return (self._draft(suggestion) for suggestion in self._suggestions(count))
 
     def _suggestions(self, count: int) -> Iterator[Suggestion]:
-        together = getattr(self._method, "suggest_many", None)
+        method = self._method
         if self._learner is not None:
             yield from self._learner.suggest(self._encoding, self._history, copy.deepcopy(self._state), count)
-        elif count == 1 or together is None:
+        elif count == 1 or not isinstance(method, SuggestsMany):
             for _ in range(count):
-                yield self._method.suggest(self._encoding, self._history, copy.deepcopy(self._state), self._seed)
+                yield method.suggest(self._encoding, self._history, copy.deepcopy(self._state), self._seed)
         else:
-            yield from together(self._encoding, self._history, copy.deepcopy(self._state), self._seed, count)
+            yield from method.suggest_many(self._encoding, self._history, copy.deepcopy(self._state), self._seed, count)
 
     def _draft(self, suggestion: Suggestion) -> Record:
         """The trial at the point suggested, or at another one if that is out already, or has failed."""

@@ -21,7 +21,8 @@ from dataclasses import asdict
 from multiprocessing import Pipe
 from typing import TYPE_CHECKING, Any
 
-from aloq.methods.interface import History, Method, State, Suggestion
+from aloq.methods.history import History
+from aloq.methods.interface import Learns, Method, State, Suggestion
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import JournalError
 from aloq.problem.problem import Problem
@@ -55,7 +56,7 @@ class Learner:
 
     @staticmethod
     def needed(method: Method, parallel: int) -> bool:
-        return parallel >= MANY and hasattr(method, "stale") and sys.platform != "win32"
+        return parallel >= MANY and isinstance(method, Learns) and sys.platform != "win32"
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, count: int) -> Iterator[Suggestion]:
         """Suggestions from the last that was learnt. What was never learnt is learnt here: nothing could be suggested without."""

@@ -17,7 +17,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from aloq.methods.interface import History, State
+from aloq.methods.history import History
+from aloq.methods.interface import State
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import AloqError, JournalError, StudyError
 from aloq.problem.problem import Problem
@@ -146,7 +147,7 @@ class Ledger:
         """What a method may know: fresh arrays."""
         points = self.points
         lost = self.failed if self._failure_value is None else []
-        return History(
+        return History.of(
             told=self._returned.rows.copy(),
             values=self.sign * self._returns.rows,
             pending=points[self.pending],

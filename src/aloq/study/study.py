@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -22,13 +23,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsFloat, Supports
 
 import numpy as np
 
-from aloq.methods.interface import Method, Prediction
+from aloq.methods.interface import Method, Prediction, SeesNoEnvironment, ShowsBelief
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import AloqError, JournalError, StudyError
-from aloq.problem.objective import Expectation
 from aloq.problem.problem import Problem
 from aloq.study import header
-from aloq.study.arguments import check_executor, check_method, check_problem, check_seed, check_simulate, check_timeout
+from aloq.study.arguments import check_executor, check_method, check_problem, check_seed, check_served, check_simulate, check_timeout
 from aloq.study.best import Best, recommended
 from aloq.study.checks import real, shown, whole
 from aloq.study.crew import Crew, Executors
@@ -47,7 +47,7 @@ from aloq.study.trial import Trial
 if TYPE_CHECKING:
     import pandas as pd
 
-    from aloq.methods.held import Held
+    from aloq.methods.scaled_belief import ScaledBelief
 
 
 _PORTIONS = 8  # in which a round of parallel trials is handed out, so that the first need not wait for the last to be chosen
@@ -74,6 +74,7 @@ class Study:
         self._problem = check_problem(problem)
         self._method = check_method(method)
         self._seed = check_seed(seed)
+        check_served(self._method, problem.objective)
         self._ledger = Ledger.of(problem)
         self._held: set[int] = set()  # trials that `ask` gave to the user of this process
         self._lock = threading.RLock()
@@ -282,10 +283,8 @@ class Study:
         `environment` asks for the best under another distribution of the same variables, without new simulations; methods that take
         environments for noise refuse it.
         """
-        if objective is not None and not isinstance(objective, Expectation):
-            raise StudyError(f"`objective` must be aloq.Expectation() for now, but is {shown(objective)}.")
         ledger = self._informed("best")
-        return recommended(self._method, ledger, self._under(ledger, environment), ledger.state(), self._seed)
+        return recommended(self._method, ledger, self._under(ledger, environment, objective), ledger.state(), self._seed)
 
     def predict(self, policies: Sequence[Mapping[str, Any]], environment: Any = None) -> Prediction:
         """The belief about the expected return of each of `policies`, a list of dicts: arrays `.mean` and `.std`.
@@ -302,10 +301,10 @@ class Study:
         belief = self._method.predict(self._under(ledger, environment), ledger.history(), ledger.state(), self._seed, encoded)
         return Prediction(mean=ledger.sign * np.asarray(belief.mean), std=np.asarray(belief.std))
 
-    def held(self) -> Held | None:
+    def belief(self) -> ScaledBelief | None:
         """The belief itself, larger being better whatever the direction, or None where the method shows none. For reports."""
-        ledger, held = self._informed("held"), getattr(self._method, "held", None)
-        return None if held is None else held(ledger.encoding, ledger.history(), ledger.state(), self._seed)
+        ledger, method = self._informed("belief"), self._method
+        return method.belief(ledger.encoding, ledger.history(), ledger.state(), self._seed) if isinstance(method, ShowsBelief) else None
 
     def past(self, most: int = 32, known: Mapping[int, Best] | None = None) -> dict[int, Best]:
         """What `best` answered, or would have, at up to so many earlier numbers of returns; those in `known` are not computed again."""
@@ -316,17 +315,18 @@ class Study:
         # By name: a report is made from a study, so that nothing here may depend on it.
         importlib.import_module("aloq.report.html").write(self, path)
 
-    def _under(self, ledger: Ledger, environment: Any) -> Encoding:
-        """The study's encoding, under another distribution of the environment if one is given."""
+    def _under(self, ledger: Ledger, environment: Any, objective: Any = None) -> Encoding:
+        """What the study asks, with another distribution of the environment or another objective if one is given."""
+        encoding = ledger.encoding if objective is None else replace(ledger.encoding, objective=check_served(self._method, objective))
         if environment is None:
-            return ledger.encoding
-        if getattr(self._method, "blind", False):
+            return encoding
+        if isinstance(self._method, SeesNoEnvironment):
             name = type(self._method).__name__
             raise StudyError(
                 f"`environment` must be left out here: {name} takes environments for noise, and knows only those it drew. To ask about "
                 "others, use a method that models them, such as ALOQ."
             )
-        return ledger.encoding.reweighted(environment)
+        return encoding.reweighted(environment)
 
     def _informed(self, verb: str) -> Ledger:
         if not self._ledger.returns:

@@ -17,7 +17,7 @@ from optuna.distributions import BaseDistribution
 from optuna.trial import BaseTrial, FrozenTrial, Trial, TrialState
 
 from aloq.integrations.optuna.parameters import Frame, stored
-from aloq.methods.interface import Array, History
+from aloq.methods.history import Array, History
 from aloq.problem.errors import ProblemError, StudyError, nearest
 
 PREFIX = "environment."
@@ -112,7 +112,7 @@ def read(trials: Sequence[FrozenTrial], number: int | None, frame: Frame) -> Rec
     every = np.array(points).reshape(len(points), problem.encoding.policy_dim + problem.encoding.environment_dim)
     told, pending, failed = (np.array(part, dtype=np.intp) for part in rows.values())
     asked = len(points) if number is None else sum(trial.number < number for trial in trials) - silent
-    history = History(every[told], np.array(values)[told] if values else np.empty(0), every[pending], every[failed], asked)
+    history = History.of(every[told], np.array(values)[told] if values else np.empty(0), every[pending], every[failed], asked)
     return Records(history, every, policies)
 
 

@@ -7,13 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from gp_dense import Dense
-from quadrature_cases import DISCRETE, Case, hyperparameters, listed
+from quadrature_cases import DISCRETE, hyperparameters
 
+from aloq.gp.contraction import double_embedding, embedding, measures, warped_nodes
 from aloq.gp.hyper import Structure
+from aloq.methods.model import Model
 from aloq.problem.distributions import Discrete
 from aloq.problem.encoding import Encoding
 from aloq.problem.problem import Problem
-from aloq.quadrature.embedding import mean_at, mean_of_mean, measures, warped_nodes
 
 Embedding = tuple[jax.Array, jax.Array]
 
@@ -27,7 +28,7 @@ def embed(structure: Structure, encoding: Encoding, zeta: np.ndarray, theta: np.
         hyper = structure.unpack(zeta)
         nodes = warped_nodes(structure, hyper, environment)
         u = structure.warp(hyper, x, structure.columns)[:, structure.policy_dim :]
-        return mean_at(structure, hyper, environment, nodes, u), mean_of_mean(structure, hyper, environment, nodes)
+        return embedding(structure, hyper, environment, nodes, u)[0], double_embedding(structure, hyper, environment, nodes)[0]
 
     x = np.concatenate([np.zeros((len(theta), structure.policy_dim)), theta], axis=1)
     at, averaged = both(jnp.asarray(zeta), jnp.asarray(x))
@@ -51,7 +52,7 @@ def test_twenty_components_are_never_multiplied_out() -> None:
     """3^20 configurations: the truth is the product over components of their own sums."""
     states, p = np.array([0.0, 0.3, 1.0]), np.array([0.7, 0.2, 0.1])
     encoding = Problem({"p": (0.0, 1.0)}, {f"c{i}": Discrete(states, p=p) for i in range(20)}).encoding
-    structure = Structure(Case({}, listed([], [])).model, 1, tuple(encoding.warped))
+    structure = Model().structure(1, tuple(encoding.warped))
     zeta = hyperparameters(structure)[0]
     dense = Dense(structure, zeta)
     theta = np.random.default_rng(0).choice(states, size=(5, 20))

@@ -1,0 +1,140 @@
+"""Models: who learns from returns, and says what is believed.
+
+state   what a model carries from step to step: plain JSON, written to the journal
+lag     share by which the data may have grown since a model learnt, before it learns again
+room    pairs that will join a belief as being out for simulation
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from aloq.gp.contraction import measures
+from aloq.gp.fit import Chains, Scale, update
+from aloq.gp.hyper import Structure
+from aloq.gp.kernel import KERNELS, Constant, Kernel, Prior, check_prior
+from aloq.gp.posterior import Points
+from aloq.gp.warp import WARPS
+from aloq.methods.history import History
+from aloq.methods.interface import State
+from aloq.methods.scaled_belief import ScaledBelief
+from aloq.numerics.last_result import keep_last_result
+from aloq.numerics.padding import pad, padded_size
+from aloq.problem.codec import register
+from aloq.problem.encoding import Encoding
+from aloq.problem.errors import ProblemError, nearest
+from aloq.problem.objective import Expectation, Objective
+from aloq.quadrature.closed_form import believe
+
+ROOMY = 160.0  # pairs up to which a batch is chosen with all samples
+
+# What is asked between two trials, such as which policy is best, needs the same belief as the choice of the next.
+_update, _believe = keep_last_result(update), keep_last_result(believe)
+
+
+class BeliefModel(Protocol):
+    """Learns from what was told, and says what is believed. Frozen, and registered with `aloq.problem.codec`."""
+
+    def serves(self, objective: Objective) -> bool:
+        """Whether it can say what is believed about this objective."""
+        ...
+
+    def learn(self, encoding: Encoding, history: History, state: State | None, samples: int, seed: list[int], lag: float = 0.0) -> State:
+        """The state that takes in what was told; the state before where that is recent enough."""
+        ...
+
+    def learnt(self, history: History, state: State | None, lag: float) -> bool:
+        """Whether the state has met the data but for a share `lag`."""
+        ...
+
+    def believe(self, encoding: Encoding, history: History, state: State, room: int = 0) -> ScaledBelief:
+        """What is believed, given what was told and what is out."""
+        ...
+
+
+@register
+@dataclass(frozen=True)
+class Model:
+    """A Gaussian process of the return, averaged over the environment in closed form.
+
+    `kernel` is a name, or a kernel composed of others, which then has its own priors of variances and length scales. A prior
+    is (mean, standard deviation) of the logarithm.
+    """
+
+    kernel: str | Kernel = "se"
+    warp: str = "beta"
+    variance: Prior = (0.0, 1.0)
+    length_scale: Prior = (0.0, 0.75)
+    shape: Prior = (0.0, 0.5)
+    noise: Prior = (-8.0, 4.0)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            _check_choice("kernel", self.kernel, tuple(KERNELS))
+        _check_choice("warp", self.warp, WARPS)
+        for name in ("variance", "length_scale", "shape", "noise"):
+            object.__setattr__(self, name, check_prior(name, getattr(self, name)))
+
+    def structure(self, policy_dim: int, warped: tuple[bool, ...]) -> Structure:
+        """The model applied to columns of the unit cube."""
+        kernel = self.kernel
+        if isinstance(kernel, str):
+            kernel = Constant(self.variance) * KERNELS[kernel](length_scale=self.length_scale)
+        return Structure(kernel, policy_dim, warped, self.warp, self.shape, self.noise)
+
+    def serves(self, objective: Objective) -> bool:
+        return isinstance(objective, Expectation)
+
+    def learn(self, encoding: Encoding, history: History, state: State | None, samples: int, seed: list[int], lag: float = 0.0) -> State:
+        if state is not None and self.learnt(history, state, lag):
+            return state
+        known = history.distinct()
+        y = Scale.of(known.values).standardise(known.values)
+        return _to_state(_update(self._structure(encoding), known.told, y, _from_state(state), samples, seed))
+
+    def learnt(self, history: History, state: State | None, lag: float) -> bool:
+        chains = _from_state(state)
+        return chains is not None and chains.told <= len(history.distinct().told) <= (1 + lag) * chains.told
+
+    def believe(self, encoding: Encoding, history: History, state: State, room: int = 0) -> ScaledBelief:
+        chains, turn, history = _from_state(state), history.asked, history.distinct()
+        if chains is None:
+            raise ProblemError("A model must learn before it believes, but the state holds no samples of its hyperparameters.")
+        known, scale = history.known, Scale.of(history.values)
+        if room:
+            chains = _thinned(chains, len(known) + room, turn)
+        size = padded_size(len(known) + room)
+        told, out = np.ones(len(history.told)), np.ones(len(known))
+        parts: list[Any] = [pad(part, size) for part in (known, scale.standardise(history.values), told, out)]
+        belief = _believe(self._structure(encoding), chains.zeta, Points(*parts), measures(encoding))
+        return ScaledBelief(encoding, belief, scale)
+
+    def _structure(self, encoding: Encoding) -> Structure:
+        return self.structure(encoding.policy_dim, tuple(encoding.warped))
+
+
+def _thinned(chains: Chains, size: int, turn: int) -> Chains:
+    """As many of the samples as let a batch be chosen fast, whatever the number of pairs; another part of them each time."""
+    # One number for each padded size, and powers of two, so that few shapes are compiled.
+    count, wanted, step = len(chains.zeta), (padded_size(size) / ROOMY) ** 2, 1
+    while 2 * step <= min(wanted, count // 4):
+        step *= 2
+    return replace(chains, zeta=chains.zeta[turn % step :: step])
+
+
+def _to_state(chains: Chains) -> State:
+    return {f.name: np.asarray(getattr(chains, f.name)).tolist() for f in fields(chains)}
+
+
+def _from_state(state: State | None) -> Chains | None:
+    if not state or "zeta" not in state:
+        return None
+    return Chains(np.array(state["zeta"]), np.array(state["mean"]), np.array(state["cov"]), state["weight"], state["told"])
+
+
+def _check_choice(what: str, value: Any, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ProblemError(f"`{what}` must be one of {', '.join(map(repr, known))}, but it is {value!r}.{nearest(str(value), known)}")

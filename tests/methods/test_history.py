@@ -45,7 +45,7 @@ def test_repeats_of_a_noisy_simulator_all_count() -> None:
 
 def test_a_policy_is_spent_once_every_environment_is_known_and_sure_to_repeat() -> None:
     both = np.array([[0.1, 0.0], [0.1, 1.0], [0.5, 1.0], [0.1, 0.0]])
-    np.testing.assert_array_equal(history([1.0, 2.0, 3.0, 1.0], both).spent(1, nodes=2.0), [[0.1]])
-    assert history([1.0, 2.0, 3.0, 1.0], both).spent(1, nodes=3.0).shape == (0, 1)
-    assert not len(history([1.0, 2.0, 3.0, 1.5], both).spent(1, nodes=2.0))  # noise: there is more to learn
-    assert not len(history([]).spent(1, nodes=1.0))
+    np.testing.assert_array_equal(history([1.0, 2.0, 3.0, 1.0], both).spent(1, environments=2.0), [[0.1]])
+    assert history([1.0, 2.0, 3.0, 1.0], both).spent(1, environments=3.0).shape == (0, 1)
+    assert not len(history([1.0, 2.0, 3.0, 1.5], both).spent(1, environments=2.0))  # noise: there is more to learn
+    assert not len(history([]).spent(1, environments=1.0))

@@ -234,7 +234,7 @@ def test_objectives_other_than_the_expectation_are_refused(study: Study) -> None
     study.optimize(simulate, 2, progress=False)
     assert study.best(objective=Expectation()) == study.best()
     for wrong in ("cvar", Expectation, 0.1):
-        with pytest.raises(StudyError, match=r"`objective` must be aloq\.Expectation\(\) for now, but is "):
+        with pytest.raises(StudyError, match=r"`objective` must be an objective such as aloq\.Expectation\(\), but is "):
             study.best(objective=wrong)
 
 

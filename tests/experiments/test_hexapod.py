@@ -11,8 +11,8 @@ pytest.importorskip("dartpy")
 
 from aloq import tasks
 from aloq.experiments import hexapod, store
+from aloq.experiments.figures.styles import STYLES
 from aloq.experiments.target import Job, Outcome
-from aloq.report.styles import STYLES
 from aloq.tasks.hexapod import elites
 from aloq.tasks.hexapod.task import policy
 

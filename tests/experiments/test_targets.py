@@ -14,12 +14,12 @@ import pytest
 from aloq import tasks
 from aloq.experiments import arm, arm_torque, registry, store
 from aloq.experiments.comparison import BELIEVERS, Batch, Comparison
+from aloq.experiments.figures.styles import STYLES
 from aloq.experiments.follow import VARIANTS, configured, follow
 from aloq.experiments.reproduce import Plan, reproduce
 from aloq.experiments.target import Job, Outcome, Results, paper
 from aloq.methods import registry as methods
 from aloq.methods.aloq import ALOQ
-from aloq.report.styles import STYLES
 from aloq.study.study import Study
 
 COMPARISONS = [target for target in map(registry.target, registry.names()) if isinstance(target, Comparison)]

@@ -15,7 +15,7 @@ from aloq.problem.problem import Problem
 from aloq.problem.variables import Choice
 from aloq.report.progress import progress, simulated_policies
 from aloq.report.scene import breakage_scene, collision_scene
-from aloq.report.spending import marginal, spending
+from aloq.report.simulated_shares import marginal, simulated_shares
 from aloq.study.study import Study
 from aloq.tasks.arm import collision
 
@@ -47,7 +47,7 @@ def test_simulated_policies_are_those_of_told_trials(study: Any) -> None:
 
 def test_spending_counts_simulations(study: Any) -> None:
     for name in study.problem.environment_names:
-        spent = spending(study, name)
+        spent = simulated_shares(study, name)
         assert spent.share.sum() == pytest.approx(1.0)
         assert spent.probability.sum() == pytest.approx(1.0)
         assert len(spent.values) == len(spent.share) == len(spent.probability)
@@ -55,7 +55,7 @@ def test_spending_counts_simulations(study: Any) -> None:
 
 
 def test_spending_keeps_the_values_of_a_small_support(arm_study: Any) -> None:
-    spent = spending(arm_study, "wall")
+    spent = simulated_shares(arm_study, "wall")
     walls, weights = collision.walls()
     assert spent.numeric
     np.testing.assert_allclose(spent.values, walls, rtol=1e-12)
@@ -68,7 +68,7 @@ def test_spending_over_a_continuous_variable_is_binned() -> None:
     problem = Problem(policy={"gain": (0.0, 1.0)}, environment={"wind": stats.norm(3.0, 1.0)})
     winds = [*np.linspace(-1, 1, 10), *np.linspace(3, 5, 30), 99.0]  # the last one beyond all bins
     rows = pd.DataFrame({"state": "told", "environment.wind": winds})
-    spent = spending(cast(Study, SimpleNamespace(problem=problem, trials=lambda: rows)), "wind")
+    spent = simulated_shares(cast(Study, SimpleNamespace(problem=problem, trials=lambda: rows)), "wind")
     centres = np.array(spent.values)
     assert len(centres) <= 24
     assert spent.probability.sum() == pytest.approx(1.0)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aloq.report.canvas import FigureError, check_writable
+from aloq.report.drawing import FigureError, check_writable
 from aloq.report.figure import draw
 from aloq.report.progress import progress
 

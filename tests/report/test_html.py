@@ -13,7 +13,7 @@ import pytest
 from report_studies import CLOSING, HOSTILE, glanced, small_problem, wide_problem
 
 from aloq.report import html
-from aloq.report.plain import plain
+from aloq.report.page_data import page_data
 from aloq.report.summary import summarise
 from aloq.study.study import Study
 
@@ -83,7 +83,7 @@ def test_a_large_study_is_a_small_page(tmp_path: Path) -> None:
 def test_what_is_no_number_is_null() -> None:
     study = Study(small_problem())
     study.ask()
-    shown = plain(summarise(study), "t", "now")
+    shown = page_data(summarise(study), "t", "now")
     assert shown["best"] is None
     assert json.loads(json.dumps(shown, allow_nan=False))["trials"]["columns"][2] == [None]
 

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from aloq.methods.reinforce import Reinforce
 from aloq.problem.errors import ProblemError
 from aloq.report import plots
-from aloq.report.canvas import FigureError
+from aloq.report.drawing import FigureError
 from aloq.study.study import Study
 
 

@@ -27,8 +27,8 @@ from aloq.problem.distributions import Discrete, Samples
 from aloq.problem.problem import Problem
 from aloq.problem.variables import Archive
 from aloq.report.drivers import Effect
-from aloq.report.seen import Seen
 from aloq.report.sensitivity import GRID
+from aloq.report.study_view import StudyView
 from aloq.report.summary import Summary, summarise
 from aloq.study.study import Study
 
@@ -307,7 +307,7 @@ def test_names_do_not_matter() -> None:
 def test_without_a_belief_predictions_do(study: Study) -> None:
     glance = glanced(small_problem(), 5)
     policies = np.array([[0.25, 0.0], [0.5, 1.0]])
-    mean, std = Seen(glance).average(policies)
+    mean, std = StudyView(glance).average(policies)
     np.testing.assert_allclose(mean, [-0.25, -0.5])  # a cost is minus what the method maximises
     np.testing.assert_allclose(std, 0.2)
 

@@ -90,7 +90,7 @@ def _print_best(study: Study, task: Task | None) -> None:
 def _check_figure(path: Path, job: Job) -> None:
     """A figure that cannot be drawn is refused before the work, not after it."""
     from aloq.problem.errors import ProblemError
-    from aloq.report.canvas import check_writable
+    from aloq.report.drawing import check_writable
 
     if job.task is None:
         raise ProblemError("The figure sets a study beside the truth, which is known of tasks only. Leave out --figure.")

@@ -8,9 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from aloq.experiments.comparison import LEARNERS, Comparison, Draw, believers, learners
+from aloq.experiments.figures.styles import BASELINES, OURS
 from aloq.experiments.target import Results
 from aloq.report.scene import BreakageScene, CollisionScene, breakage_scene, collision_scene
-from aloq.report.styles import BASELINES, OURS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,8 +25,8 @@ _SHOWN = 1000  # evaluations to which the paper draws the policy gradient method
 def draw_learners(task: str, without: str, results: Results) -> Figure | None:
     """Reinforce and TRPO, with the rare event and without it; nothing if they were not run."""
     from aloq import tasks
-    from aloq.report.learning import draw_panels
-    from aloq.report.quartiles import curves
+    from aloq.experiments.figures.learning import draw_panels
+    from aloq.experiments.figures.quartiles import curves
 
     ran = set(results.runs.loc[results.runs["method"].isin(LEARNERS), "task"])
     titles = {task: f"{task}, with the rare event", without: f"{without}, without it"}
@@ -37,10 +37,10 @@ def draw_learners(task: str, without: str, results: Results) -> Figure | None:
 def draw_postures(task: str, scene_of: SceneOf, without: str, results: Results) -> Figure | None:
     """Where a typical run of our own methods and of the baselines ended, or of whatever was run instead; nothing if nothing was."""
     from aloq import tasks
-    from aloq.report.arms import draw_arms
-    from aloq.report.typical import typical
+    from aloq.experiments.figures.arms import draw_arms
+    from aloq.experiments.figures.quartiles import typical_policies
 
-    found = typical(results.policies, tasks.load(task))
+    found = typical_policies(results.policies, tasks.load(task))
     shown = {method: policy for method, policy in found.items() if method in _ARMS} or found
     scenes = {method: scene_of(policy) for method, policy in shown.items()}
     return draw_arms(scenes, f"{task}: posture after a typical run", without) if scenes else None

@@ -41,7 +41,7 @@ class Torque:
         return Outcome({name: [row[name] for row in rows] for name in ("method", "evaluations", "mean_cost", *_SHARES)})
 
     def table(self, results: Results) -> pd.DataFrame:
-        from aloq.report.quartiles import in_order
+        from aloq.experiments.figures.quartiles import in_order
 
         theirs = paper("paper_torque").rename(columns=lambda name: name if name == "method" else f"paper_{name}")
         return in_order(summary(results.runs).merge(theirs, how="left", on="method"))
@@ -54,7 +54,7 @@ def summary(runs: pd.DataFrame) -> pd.DataFrame:
     """The mean cost averaged over seeds, its quartiles, and mean shares of episodes by cost, for each method."""
     import pandas as pd
 
-    from aloq.report.quartiles import QUARTILES
+    from aloq.experiments.figures.quartiles import QUARTILES
 
     groups = runs.groupby("method")
     columns = {"runs": groups["seed"].nunique(), "mean_cost": groups["mean_cost"].mean()}

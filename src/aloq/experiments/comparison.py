@@ -84,14 +84,14 @@ class Comparison:
         return follow(task, method, job.seed, batch.evaluations, batch.checkpoints)
 
     def table(self, results: Results) -> pd.DataFrame:
-        from aloq.report.quartiles import table
+        from aloq.experiments.figures.quartiles import table
 
         return table(results.runs, paper("paper"), also_at=[self.batches(results.smoke)[0].evaluations])
 
     def figures(self, results: Results) -> dict[str, Figure]:
         from aloq import tasks
-        from aloq.report.learning import draw_learning, draw_seconds
-        from aloq.report.quartiles import curves
+        from aloq.experiments.figures.learning import draw_learning, draw_seconds
+        from aloq.experiments.figures.quartiles import curves
 
         first, seen = self.batches(results.smoke)[0], curves(results.runs)
         figures = {

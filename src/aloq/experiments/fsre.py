@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 def draw_policies(task: str, results: Results) -> Figure:
     """The function, and where a typical run of each method ended."""
     from aloq import tasks
-    from aloq.report.contours import contours, draw_contours
-    from aloq.report.typical import typical
+    from aloq.experiments.figures.contours import contours, draw_contours
+    from aloq.experiments.figures.quartiles import typical_policies
 
     loaded = tasks.load(task)
-    learned = {method: policy["pi"] for method, policy in typical(results.policies, loaded).items()}
+    learned = {method: policy["pi"] for method, policy in typical_policies(results.policies, loaded).items()}
     return draw_contours(contours(loaded, learned), loaded)
 
 

@@ -68,17 +68,17 @@ class Damaged:
 
     def table(self, results: Results) -> pd.DataFrame:
         """Quartiles of the true expected reward at the end, and what the final gaits earn on average by how much is damaged."""
-        from aloq.report.damage import by_kind
-        from aloq.report.quartiles import NO_PAPER, in_order, table
+        from aloq.experiments.figures.damage import by_kind
+        from aloq.experiments.figures.quartiles import NO_PAPER, in_order, table
 
         ends = table(results.runs, NO_PAPER).drop(columns=["paper_q1", "paper_median", "paper_q3"])
         return in_order(ends.merge(by_kind(results.policies), how="left", on=["task", "method"]))
 
     def figures(self, results: Results) -> dict[str, Figure]:
         from aloq import tasks
-        from aloq.report.damage import conditions, draw_conditions
-        from aloq.report.learning import draw_panels
-        from aloq.report.quartiles import curves
+        from aloq.experiments.figures.damage import conditions, draw_conditions
+        from aloq.experiments.figures.learning import draw_panels
+        from aloq.experiments.figures.quartiles import curves
 
         ran = set(results.runs["task"])
         panels = [(tasks.load(name), f"{name}: {title}") for name, title in _TITLES.items() if name in ran]
@@ -101,14 +101,14 @@ def _constant(task: Task, checkpoints: list[int]) -> Outcome:
 
 def _draw_walking(results: Results, task: Task) -> Figure:
     """Typical final gaits of the first method that was run and of the best intact gait, under the damage where they differ most."""
-    from aloq.report.damage import most_telling
-    from aloq.report.robot import film
-    from aloq.report.styles import style
-    from aloq.report.typical import typical
-    from aloq.report.walking import draw_strip
+    from aloq.experiments.figures.damage import most_telling
+    from aloq.experiments.figures.quartiles import typical_policies
+    from aloq.experiments.figures.robot import film
+    from aloq.experiments.figures.styles import style
+    from aloq.experiments.figures.walking import draw_strip
     from aloq.tasks.hexapod.task import best_intact, controller, policy
 
-    ends = typical(results.policies, task)
+    ends = typical_policies(results.policies, task)
     name = next((name for name in BELIEVERS if name in ends), BEST_INTACT)
     ours, theirs = controller(ends.get(name, policy(best_intact()))), controller(policy(best_intact()))
     damage, words = most_telling(ours, theirs, task.name)

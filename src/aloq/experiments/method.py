@@ -36,7 +36,7 @@ class Panels:
 
     def perform(self, job: Job) -> Outcome:
         from aloq import tasks
-        from aloq.report.panels import belief
+        from aloq.experiments.figures.belief_panels import belief
         from aloq.study.study import Study
 
         task = tasks.load(job.task)
@@ -51,7 +51,7 @@ class Panels:
 
     def figures(self, results: Results) -> dict[str, Figure]:
         from aloq import tasks
-        from aloq.report.panels import draw_panels
+        from aloq.experiments.figures.belief_panels import draw_panels
 
         return {"panels": draw_panels(results.runs, tasks.load(self.task), self.policy)}
 

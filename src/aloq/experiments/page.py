@@ -11,9 +11,9 @@ import shutil
 from pathlib import Path
 
 from aloq.experiments import store
+from aloq.experiments.figures.quartiles import curves, markdown
 from aloq.experiments.reproduce import load, save
 from aloq.experiments.target import ExperimentError, Target
-from aloq.report.quartiles import curves, markdown
 from aloq.study.record import Record
 
 _OPENING = """# Reproduction

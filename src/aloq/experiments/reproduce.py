@@ -75,7 +75,7 @@ def jobs(plan: Plan, say: Say) -> list[Job]:
 
 def reproduce(plan: Plan, say: Say, run: Run = pool.run) -> None:
     """Run what is not there yet, then write tables and figures of all that is."""
-    from aloq.report.canvas import blank
+    from aloq.report.drawing import blank
 
     targets, wanted = plan.targets, jobs(plan, say)
     blank(1, 1)  # refuses now, not after hours, if figures cannot be drawn
@@ -166,7 +166,7 @@ def load(folder: Path) -> Results:
 
 def write(target: Target, folder: Path) -> None:
     """Tables and figures of the finished runs in a target's folder."""
-    from aloq.report.quartiles import markdown
+    from aloq.experiments.figures.quartiles import markdown
 
     results = load(folder)
     save(results.runs, folder / "runs.csv")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from aloq.methods.interface import Prediction
 from aloq.methods.scaled_belief import ExplainedBelief
 from aloq.problem.encoding import Encoding
-from aloq.report.seen import Seen
+from aloq.report.study_view import StudyView
 from aloq.study.best import Z90
 
 Array = NDArray[np.float64]
@@ -84,24 +84,24 @@ class Event:
     effect: Effect
 
 
-def drivers(seen: Seen) -> tuple[Drivers, ...]:
+def drivers(view: StudyView) -> tuple[Drivers, ...]:
     """Every environment variable that varies; none where the method does not know the environment."""
-    belief = seen.belief
+    belief = view.belief
     if belief is None or not belief.encoding.factors:
         return ()
     factors = enumerate(belief.encoding.factors)
-    return tuple(_drivers(seen, belief, index, name) for index, factor in factors if factor.columns for name in _varying(belief, index))
+    return tuple(_drivers(view, belief, index, name) for index, factor in factors if factor.columns for name in _varying(belief, index))
 
 
-def events(seen: Seen) -> tuple[Event, ...]:
+def events(view: StudyView) -> tuple[Event, ...]:
     """The single environments that contribute most, up or down, where they can be listed."""
-    belief = seen.belief
+    belief = view.belief
     if belief is None or not belief.encoding.factors or not _listed(belief.encoding):
         return ()
     points, p = _grid(belief.encoding)
-    simulated = Counter(point.tobytes() for point in _simulated(seen))
+    simulated = Counter(point.tobytes() for point in _simulated(view))
     counts = [simulated[point.tobytes()] for point in points]
-    effects = _effects(seen, p, counts, belief.returns(seen.point, points), belief.excess(seen.point, points))
+    effects = _effects(view, p, counts, belief.returns(view.point, points), belief.excess(view.point, points))
     first = sorted(range(len(p)), key=lambda i: -abs(effects[i].contribution))[:LISTED]
     return tuple(Event(belief.encoding.decode_environment(points[i]), effects[i]) for i in first)
 
@@ -110,23 +110,23 @@ def _listed(encoding: Encoding) -> bool:
     return all(factor.finite for factor in encoding.factors) and 1 < encoding.environment_count <= MOST
 
 
-def _drivers(seen: Seen, belief: ExplainedBelief, index: int, name: str) -> Drivers:
+def _drivers(view: StudyView, belief: ExplainedBelief, index: int, name: str) -> Drivers:
     factor = belief.encoding.factors[index]
     values = _values(belief, index, name)
     places = _places(values)
     inside = np.array([[place.holds(value) for value in values] for place in places])  # (R, N)
     p = inside @ factor.weights
     within = inside * factor.weights / p[:, None]
-    simulated = seen.trials.loc[seen.trials["state"] != "pending", f"environment.{name}"].tolist()
+    simulated = view.trials.loc[view.trials["state"] != "pending", f"environment.{name}"].tolist()
     counts = [sum(place.holds(value) for value in simulated) for place in places]
-    averages = belief.parts(seen.point, index, within)
-    effects = _effects(seen, p, counts, averages, belief.parts(seen.point, index, within - factor.weights))
+    averages = belief.parts(view.point, index, within)
+    effects = _effects(view, p, counts, averages, belief.parts(view.point, index, within - factor.weights))
     return Drivers(name, tuple(Region(place.value, place.low, place.high, e) for place, e in zip(places, effects, strict=True)))
 
 
-def _effects(seen: Seen, p: Array, counts: list[int], averages: Prediction, gaps: Prediction) -> list[Effect]:
+def _effects(view: StudyView, p: Array, counts: list[int], averages: Prediction, gaps: Prediction) -> list[Effect]:
     """Of parts with probabilities p, from the beliefs about F_r and F_r - fbar."""
-    sign = seen.study.problem.sign
+    sign = view.study.problem.sign
     mean, added = sign * averages.mean, sign * p * gaps.mean
     share = np.abs(added) / max(np.maximum(added, 0).sum(), np.finfo(float).tiny)
     columns = (p, mean, averages.std, added, p * gaps.std, share)
@@ -182,9 +182,9 @@ def _grid(encoding: Encoding) -> tuple[Array, Array]:
     return points, p
 
 
-def _simulated(seen: Seen) -> Array:
+def _simulated(view: StudyView) -> Array:
     """The environments of the trials that were run, as points."""
-    encoding, trials = seen.study.problem.encoding, seen.trials
+    encoding, trials = view.study.problem.encoding, view.trials
     names = {f"environment.{axis.name}": axis.name for axis in encoding.axes}
     rows = trials.loc[trials["state"] != "pending", list(names)].rename(columns=names).to_dict("records")
     return np.array([encoding.encode_environment(row) for row in rows])

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aloq.report.canvas import BLACK, BLUE, GREEN, GREY, ORANGE, VERMILION, blank, caption
+from aloq.report.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, VERMILION, blank, caption
 from aloq.report.progress import Progress, progress
 from aloq.report.scene import BreakageScene, CollisionScene, Scene, breakage_scene, collision_scene
-from aloq.report.spending import Spending, spending
+from aloq.report.simulated_shares import SimulatedShares, simulated_shares
 from aloq.study.study import Study
 from aloq.tasks import Task
 
@@ -31,7 +31,7 @@ def draw_study(study: Study, task: Task) -> Figure:
     grid = figure.add_gridspec(len(names), 2, width_ratios=[3, 2])
     draw_progress(figure.add_subplot(grid[:, 0]), progress(study, task), task)
     for row, name in enumerate(names):
-        draw_spending(figure.add_subplot(grid[row, 1]), spending(study, name), name)
+        draw_spending(figure.add_subplot(grid[row, 1]), simulated_shares(study, name), name)
     return figure
 
 
@@ -41,7 +41,7 @@ def draw_collision(study: Study, task: Task) -> Figure:
     grid = figure.add_gridspec(2, 2, height_ratios=[4, 1])
     scene = figure.add_subplot(grid[0, 0])
     draw_walls(scene, collision_scene(study.best().policy))
-    draw_spending(figure.add_subplot(grid[1, 0], sharex=scene), spending(study, "wall"), "position of the wall, x (m)")
+    draw_spending(figure.add_subplot(grid[1, 0], sharex=scene), simulated_shares(study, "wall"), "position of the wall, x (m)")
     draw_progress(figure.add_subplot(grid[:, 1]), progress(study, task), task)
     return figure
 
@@ -51,7 +51,7 @@ def draw_breakage(study: Study, task: Task) -> Figure:
     figure = blank(11, 6)
     grid = figure.add_gridspec(2, 2, height_ratios=[4, 1])
     draw_fragile(figure.add_subplot(grid[0, 0]), breakage_scene(study.best().policy))
-    draw_spending(figure.add_subplot(grid[1, 0]), spending(study, "strength"), "strength of the first joint")
+    draw_spending(figure.add_subplot(grid[1, 0]), simulated_shares(study, "strength"), "strength of the first joint")
     draw_progress(figure.add_subplot(grid[:, 1]), progress(study, task), task)
     return figure
 
@@ -101,7 +101,7 @@ def draw_postures(axes: Axes, scene: Scene, ignores: str) -> None:
     axes.plot(*scene.target, color=BLACK, marker="*", markersize=15, linestyle="none", label="target")
 
 
-def draw_spending(axes: Axes, spent: Spending, label: str) -> None:
+def draw_spending(axes: Axes, spent: SimulatedShares, label: str) -> None:
     """Bars: share of the simulations. Dots: probability."""
     places = np.array(spent.values) if spent.numeric else np.arange(len(spent.values))
     axes.vlines(places, 0, 100 * spent.share, color=ORANGE, linewidth=np.clip(100 / len(places), 3, 12), label="simulated")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from aloq.problem.errors import AloqError
-from aloq.report.plain import plain
+from aloq.report.page_data import page_data
 from aloq.report.summary import Summary, summarise
 from aloq.study.study import Study
 
@@ -67,7 +67,7 @@ def title_of(study: Study) -> str:
 def data(summary: Summary, title: str, live: bool = False) -> dict[str, Any]:
     """What the page shows. A live page asks its server for newer data."""
     written = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return plain(summary, title, written) | {"live": live}
+    return page_data(summary, title, written) | {"live": live}
 
 
 def page(shown: Mapping[str, Any]) -> str:

@@ -13,10 +13,10 @@ from aloq.problem.errors import ProblemError, nearest
 from aloq.report import drivers as environment_drivers
 from aloq.report import sensitivity as lengths
 from aloq.report import slices
-from aloq.report.canvas import BLACK, BLUE, ORANGE, VERMILION, FigureError, blank, caption
+from aloq.report.drawing import BLACK, BLUE, ORANGE, VERMILION, FigureError, blank, caption
 from aloq.report.figure import draw_spending
-from aloq.report.seen import Seen
-from aloq.report.spending import spending as spent_on
+from aloq.report.simulated_shares import simulated_shares as spent_on
+from aloq.report.study_view import StudyView
 from aloq.report.summary import MOMENTS
 from aloq.study.best import Z90
 from aloq.study.study import Study
@@ -44,10 +44,10 @@ def progress(study: Study, axes: Axes | None = None) -> Axes:
 
 def policy(study: Study, name: str, axes: Axes | None = None) -> Axes:
     """The expected return along one policy variable, the others as recommended, with 90 % intervals."""
-    seen = Seen(study)
-    if not seen.believes:
+    view = StudyView(study)
+    if not view.believes:
         raise FigureError(f"{type(study.method).__name__} has no belief about policies that it does not follow. Use another method.")
-    found = slices.slices(seen)
+    found = slices.slices(view)
     along = found[_place(name, [each.name for each in found], "policy")]
     axes, reach = _axes(axes), Z90 * along.std
     if along.kind == "line":
@@ -68,7 +68,7 @@ def policy(study: Study, name: str, axes: Axes | None = None) -> Axes:
 
 def drivers(study: Study, name: str, axes: Axes | None = None) -> Axes:
     """What each value, or range of values, of an environment variable adds to the expected return of the recommended policy."""
-    found = environment_drivers.drivers(Seen(study))
+    found = environment_drivers.drivers(StudyView(study))
     if not found:
         raise FigureError(f"{type(study.method).__name__} has no belief about single environments. Use another method.")
     regions = found[_place(name, [each.name for each in found], "environment")].regions
@@ -88,7 +88,7 @@ def drivers(study: Study, name: str, axes: Axes | None = None) -> Axes:
     return axes
 
 
-def spending(study: Study, name: str, axes: Axes | None = None) -> Axes:
+def simulated_shares(study: Study, name: str, axes: Axes | None = None) -> Axes:
     """Where along an environment variable simulations were spent, beside how likely that part is."""
     variables = [variable.name for variable in study.problem.encoding.axes if variable.width]
     _place(name, variables, "environment")
@@ -99,7 +99,7 @@ def spending(study: Study, name: str, axes: Axes | None = None) -> Axes:
 
 def sensitivity(study: Study, axes: Axes | None = None) -> Axes:
     """Length scales, median and 90 % of their samples: the shorter, the faster the return changes along a variable."""
-    found = lengths.sensitivities(Seen(study))
+    found = lengths.sensitivities(StudyView(study))
     if not found:
         raise FigureError(f"{type(study.method).__name__} has no length scales. Use another method.")
     axes, places = _axes(axes), np.arange(len(found))[::-1]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aloq.problem.axes import Axis, ChoiceAxis
-from aloq.report.seen import Seen
+from aloq.report.study_view import StudyView
 
 Array = NDArray[np.float64]
 
@@ -28,9 +28,9 @@ class Sensitivity:
     warp: Array | None  # (g, 3) the same of the warp at GRID; None where nothing is bent
 
 
-def sensitivities(seen: Seen) -> tuple[Sensitivity, ...]:
+def sensitivities(view: StudyView) -> tuple[Sensitivity, ...]:
     """All columns that the method's belief knows."""
-    belief = seen.belief
+    belief = view.belief
     if belief is None:
         return ()
     lengths = np.quantile(belief.length_scales, QUANTILES, axis=0).T

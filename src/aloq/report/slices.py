@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from aloq.problem.axes import Axis, ChoiceAxis, IntegerAxis, Log, RealAxis
 from aloq.problem.encoding import Encoding
-from aloq.report.seen import Seen
+from aloq.report.study_view import StudyView
 
 Array = NDArray[np.float64]
 
@@ -31,21 +31,21 @@ class Slice:
     at: Any  # the recommended value
 
 
-def slices(seen: Seen) -> tuple[Slice, ...]:
+def slices(view: StudyView) -> tuple[Slice, ...]:
     """One slice for each policy variable that varies."""
-    encoding, best = seen.study.problem.encoding, seen.best.policy
+    encoding, best = view.study.problem.encoding, view.best.policy
     axes = [axis for axis in encoding.space.axes if axis.width]
     if encoding.candidates is not None:
         shown = _some(encoding, encoding.encode_policy(best))
-        mean, std = seen.average(shown)
+        mean, std = view.average(shown)
         policies = [encoding.decode_policy(x) for x in shown]
         return tuple(Slice(a.name, "listed", False, tuple(p[a.name] for p in policies), mean, std, best[a.name]) for a in axes)
-    return tuple(_along(seen, axis) for axis in axes)
+    return tuple(_along(view, axis) for axis in axes)
 
 
-def _along(seen: Seen, axis: Axis) -> Slice:
-    best, values = seen.best.policy, _values(axis, seen.best.policy[axis.name])
-    mean, std = seen.average(np.stack([seen.study.problem.encoding.encode_policy(best | {axis.name: value}) for value in values]))
+def _along(view: StudyView, axis: Axis) -> Slice:
+    best, values = view.best.policy, _values(axis, view.best.policy[axis.name])
+    mean, std = view.average(np.stack([view.study.problem.encoding.encode_policy(best | {axis.name: value}) for value in values]))
     log = isinstance(axis, RealAxis) and isinstance(axis.scale, Log)
     return Slice(axis.name, "labels" if isinstance(axis, ChoiceAxis) else "line", log, tuple(values), mean, std, best[axis.name])
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from aloq.problem.problem import Problem
 from aloq.report.drivers import Drivers, Event, drivers, events
-from aloq.report.seen import Seen
 from aloq.report.sensitivity import Sensitivity, sensitivities
 from aloq.report.slices import Slice, slices
+from aloq.report.study_view import StudyView
 from aloq.study.best import Best
 from aloq.study.study import Counts, Study
 
@@ -53,12 +53,12 @@ class Summary:
 
 def summarise(study: Study, known: Mapping[int, Best] | None = None) -> Summary:
     """Look at a study. `known` are recommendations of the past that need not be computed again."""
-    seen = Seen(study)
-    trials = seen.trials
+    view = StudyView(study)
+    trials = view.trials
     method = type(study.method).__name__
     if not study.evaluations:
         return Summary(study.problem, method, study.seed, study.counts, trials, _failures(trials))
-    past = study.past(MOMENTS, known) | {study.evaluations: seen.best}
+    past = study.past(MOMENTS, known) | {study.evaluations: view.best}
     return Summary(
         study.problem,
         method,
@@ -66,18 +66,18 @@ def summarise(study: Study, known: Mapping[int, Best] | None = None) -> Summary:
         study.counts,
         trials,
         _failures(trials),
-        seen.best,
+        view.best,
         past,
-        slices(seen) if seen.believes else (),
-        drivers(seen),
-        events(seen),
-        sensitivities(seen),
-        _median(seen),
+        slices(view) if view.believes else (),
+        drivers(view),
+        events(view),
+        sensitivities(view),
+        _median(view),
     )
 
 
-def _median(seen: Seen) -> float | None:
-    return None if seen.belief is None else float(np.median(seen.belief.noise))
+def _median(view: StudyView) -> float | None:
+    return None if view.belief is None else float(np.median(view.belief.noise))
 
 
 def _failures(trials: pd.DataFrame) -> tuple[Failure, ...]:

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class StudyView:
     """What is known once a study was told its first return. Numbers are in the user's units."""
 
     study: Study

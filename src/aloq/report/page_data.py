@@ -18,10 +18,10 @@ from aloq.study.best import Z90, Best
 if TYPE_CHECKING:
     import pandas as pd
 
-Plain = dict[str, Any]
+JSONObject = dict[str, Any]
 
 
-def plain(summary: Summary, title: str, written: str) -> Plain:
+def page_data(summary: Summary, title: str, written: str) -> JSONObject:
     """All of a summary; `written` is when."""
     problem = summary.problem
     return {
@@ -48,43 +48,43 @@ def plain(summary: Summary, title: str, written: str) -> Plain:
     }
 
 
-def _best(best: Best) -> Plain:
+def _best(best: Best) -> JSONObject:
     low, high = best.interval
     policy = [[name, _value(value)] for name, value in best.policy.items()]
     return {"policy": policy, "mean": best.mean, "std": best.std, "low": low, "high": high}
 
 
-def _axis(axis: Axis) -> Plain:
-    known: Plain = {"name": axis.name, "log": isinstance(axis, RealAxis) and isinstance(axis.scale, Log)}
+def _axis(axis: Axis) -> JSONObject:
+    known: JSONObject = {"name": axis.name, "log": isinstance(axis, RealAxis) and isinstance(axis.scale, Log)}
     if isinstance(axis, ChoiceAxis):
         return known | {"labels": [_value(label) for label in axis.labels]}
     return known | ({"low": axis.low, "high": axis.high} if isinstance(axis, RealAxis | IntegerAxis) else {})
 
 
-def _slice(part: Slice) -> Plain:
+def _slice(part: Slice) -> JSONObject:
     values = {"values": [_value(value) for value in part.values], "mean": part.mean.tolist(), "std": part.std.tolist()}
     return {"name": part.name, "kind": part.kind, "log": part.log, "at": _value(part.at)} | values
 
 
-def _drivers(part: Drivers) -> Plain:
+def _drivers(part: Drivers) -> JSONObject:
     regions = [{"value": _value(r.value), "low": r.low, "high": r.high} | _effect(r.effect) for r in part.regions]
     return {"name": part.name, "regions": regions}
 
 
-def _event(event: Event) -> Plain:
+def _event(event: Event) -> JSONObject:
     return {"environment": [[name, _value(value)] for name, value in event.environment.items()]} | _effect(event.effect)
 
 
-def _effect(effect: Effect) -> Plain:
+def _effect(effect: Effect) -> JSONObject:
     return asdict(effect) | {"rare": effect.rare, "sure": effect.sure, "drives": effect.drives}
 
 
-def _sensitivity(part: Sensitivity) -> Plain:
+def _sensitivity(part: Sensitivity) -> JSONObject:
     warp = None if part.warp is None else part.warp.T.tolist()
     return {"name": part.name, "label": part.label, "policy": part.policy, "length": list(part.length), "warp": warp}
 
 
-def _trials(trials: pd.DataFrame) -> Plain:
+def _trials(trials: pd.DataFrame) -> JSONObject:
     """Column by column: that is smaller than row by row."""
     return {"names": list(trials.columns), "columns": [_column(trials[name].tolist()) for name in trials.columns]}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from aloq.report.canvas import BLACK, GREY, blank, caption
+from aloq.experiments.figures.styles import style
+from aloq.report.drawing import BLACK, GREY, blank, caption
 from aloq.report.figure import shade_fragile, shade_walls
 from aloq.report.scene import BreakageScene, CollisionScene
-from aloq.report.styles import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

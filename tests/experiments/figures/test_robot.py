@@ -10,10 +10,10 @@ import pytest
 
 pytest.importorskip("dartpy")
 
-from aloq.report.canvas import BLUE, ORANGE, VERMILION
-from aloq.report.damage import KINDS, by_kind, conditions, draw_conditions, kind, label
-from aloq.report.robot import Frame, film, surfaces
-from aloq.report.walking import draw_still, draw_strip, write_animation
+from aloq.experiments.figures.damage import KINDS, by_kind, conditions, draw_conditions, kind, label
+from aloq.experiments.figures.robot import Frame, film, surfaces
+from aloq.experiments.figures.walking import draw_still, draw_strip, write_animation
+from aloq.report.drawing import BLUE, ORANGE, VERMILION
 from aloq.tasks import load
 from aloq.tasks.hexapod import elites
 from aloq.tasks.hexapod.controller import TRIPOD

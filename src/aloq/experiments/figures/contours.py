@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aloq.report.canvas import BLACK, blank, caption
-from aloq.report.styles import style
+from aloq.experiments.figures.styles import style
+from aloq.report.drawing import BLACK, blank, caption
 from aloq.tasks import Task
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from aloq.problem.distributions import Discrete
-from aloq.report.canvas import BLACK, BLUE, GREEN, ORANGE, blank, caption
+from aloq.report.drawing import BLACK, BLUE, GREEN, ORANGE, blank, caption
 from aloq.study.study import Study
 from aloq.tasks import Task
 

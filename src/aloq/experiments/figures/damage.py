@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from aloq.report.canvas import blank, caption
-from aloq.report.styles import ordered, style
+from aloq.experiments.figures.styles import ordered, style
+from aloq.report.drawing import blank, caption
 from aloq.tasks.hexapod import truth
 from aloq.tasks.hexapod.damage import INTACT, LEG, REAR, REMOVED, SHORTENED, Damage, damage
 from aloq.tasks.hexapod.task import DUTIES, controller

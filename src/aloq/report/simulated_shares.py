@@ -17,7 +17,7 @@ _FEW = 24  # a variable with more values is shown in bins
 
 
 @dataclass(frozen=True, eq=False)
-class Spending:
+class SimulatedShares:
     """Shares of the simulations and of the probability, over the values (or bins of values) of one environment variable."""
 
     name: str
@@ -31,18 +31,18 @@ class Spending:
         return all(isinstance(value, int | float) for value in self.values)
 
 
-def spending(study: Study, name: str) -> Spending:
+def simulated_shares(study: Study, name: str) -> SimulatedShares:
     """Simulated against likely, over the environment variable `name`."""
     trials = study.trials()
     simulated = trials.loc[trials["state"] == "told", f"environment.{name}"].tolist()
     support, weights = marginal(study.problem.encoding, name)
     if len(support) <= _FEW:
         share = np.array([simulated.count(value) for value in support]) / len(simulated)
-        return Spending(name, tuple(support), share, weights)
+        return SimulatedShares(name, tuple(support), share, weights)
     edges = _edges(np.array(support))
     share, _ = np.histogram(np.clip(simulated, edges[0], edges[-1]), edges)
     probability, _ = np.histogram(support, edges, weights=weights)
-    return Spending(name, tuple(((edges[1:] + edges[:-1]) / 2).tolist()), share / len(simulated), probability)
+    return SimulatedShares(name, tuple(((edges[1:] + edges[:-1]) / 2).tolist()), share / len(simulated), probability)
 
 
 def _edges(support: Array) -> Array:

@@ -12,7 +12,7 @@ from itertools import pairwise, product
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aloq.report.canvas import BLUE, ORANGE, VERMILION
+from aloq.report.drawing import BLUE, ORANGE, VERMILION
 from aloq.tasks.hexapod.damage import REMOVED, SHORTENED, Damage
 from aloq.tasks.hexapod.model import BODY, COXA, FEMUR, FOOT, HIPS, Link, Robot, foot, tibia
 from aloq.tasks.hexapod.simulate import STEP, fallen, forward, settled, steps

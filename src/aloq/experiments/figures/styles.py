@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aloq.report.canvas import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+from aloq.report.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from aloq.report.canvas import BLACK, blank, caption
-from aloq.report.styles import ABLATIONS, BASELINES, OURS, ordered, style
+from aloq.experiments.figures.styles import ABLATIONS, BASELINES, OURS, ordered, style
+from aloq.report.drawing import BLACK, blank, caption
 from aloq.tasks import Task
 
 if TYPE_CHECKING:

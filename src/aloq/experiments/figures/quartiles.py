@@ -9,10 +9,12 @@ paper   one row a task and method: task, method, q1, median, q3
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import pandas as pd
 
-from aloq.report.styles import ordered, style
+from aloq.experiments.figures.styles import ordered, style
+from aloq.tasks import Task
 
 QUARTILES = {"q1": 0.25, "median": 0.5, "q3": 0.75}
 _GROUP = ["task", "method", "evaluations"]
@@ -56,3 +58,18 @@ def _cell(column: object, value: object) -> str:
     if pd.isna(value):
         return "–"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def typical_policies(policies: pd.DataFrame, task: Task) -> dict[str, dict[str, Any]]:
+    """For each method that was run the policy that its most ordinary run ended with.
+
+    `policies` has a row a run: task, method, seed, true and policy.NAME. On a tie, the lowest seed.
+    """
+    rows = policies[policies["task"] == task.name]
+    names = {f"policy.{name}": name for name in task.problem.policy_names}
+    found = {}
+    for method in ordered(set(rows["method"])):
+        ends = rows[rows["method"] == method].sort_values("seed")
+        nearest = (ends["true"] - ends["true"].median()).abs().to_numpy().argmin()
+        found[method] = ends[list(names)].rename(columns=names).iloc[nearest].to_dict()
+    return found

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aloq.report.canvas import BLACK, BLUE, GREY, ORANGE, VERMILION, blank
-from aloq.report.robot import Frame, Surface
+from aloq.experiments.figures.robot import Frame, Surface
+from aloq.report.drawing import BLACK, BLUE, GREY, ORANGE, VERMILION, blank
 from aloq.tasks.hexapod.truth import LINE
 
 if TYPE_CHECKING:

@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from aloq.report.arms import draw_arms
-from aloq.report.contours import DAMPING, contours, draw_contours
-from aloq.report.learning import draw_learning, draw_panels, draw_seconds, of
-from aloq.report.quartiles import curves, markdown, table
+from aloq.experiments.figures.arms import draw_arms
+from aloq.experiments.figures.contours import DAMPING, contours, draw_contours
+from aloq.experiments.figures.learning import draw_learning, draw_panels, draw_seconds, of
+from aloq.experiments.figures.quartiles import curves, markdown, table, typical_policies
+from aloq.experiments.figures.styles import ABLATIONS, BASELINES, OURS, STYLES, ordered, style
 from aloq.report.scene import breakage_scene, collision_scene
-from aloq.report.styles import ABLATIONS, BASELINES, OURS, STYLES, ordered, style
-from aloq.report.typical import typical
 from aloq.tasks import load
 from aloq.tasks.arm.geometry import joints
 
@@ -85,7 +84,7 @@ def test_the_typical_run_is_nearest_the_median() -> None:
     ends = {"aloq": [5.0, 1.0, 2.9, 3.1, 2.0], "wsn": [9.0, 8.0, 7.0, 6.0, 5.0], "naive": [4.0] * 5}
     rows = [("branin", method, seed, true, seed / 10, 0.5) for method, trues in ends.items() for seed, true in enumerate(trues)]
     policies = pd.DataFrame(rows, columns=["task", "method", "seed", "true", "policy.x1", "policy.x4"])
-    found = typical(policies, load("branin"))
+    found = typical_policies(policies, load("branin"))
     assert {method: policy["x1"] for method, policy in found.items()} == {"aloq": 0.2, "wsn": 0.2, "naive": 0.0}
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from aloq.experiments.figures.belief_panels import belief, draw_panels
 from aloq.methods.aloq import ALOQ
-from aloq.report.panels import belief, draw_panels
 from aloq.study.study import Study
 from aloq.tasks import load
 

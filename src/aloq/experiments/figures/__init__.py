@@ -1,0 +1,1 @@
+"""Figures and tables that only the paper's experiments have: data first, drawing second."""

@@ -128,7 +128,7 @@ class ALOQ:
     def designing(self, encoding: Encoding, history: History) -> bool:
         """Whether the next pair is still one of the initial design. It goes on while all that was told is one value: a belief from that
         knows of no place better than another, and would look into the corners of the space first."""
-        return history.asked < self._initial(encoding) or not len(history.told) or np.ptp(history.values) == 0
+        return history.asked < self._initial(encoding) or not len(history.told) or history.values.max() == history.values.min()
 
     def _policy(self, encoding: Encoding, history: History, belief: Belief, failures: Failures | None, seed: int) -> Array:
         """The most promising policy and, every other time, the one believed best so far."""

@@ -32,7 +32,7 @@ class Held:
         """fbar at policies, (m, d)."""
         with computing():
             mean, std = evaluate(self.belief, policies)
-        return Prediction(self.scale.location + self.scale.scale * mean, self.scale.scale * std)
+        return Prediction(self.scale.restored(mean), self.scale.restored(std, mass=0.0))
 
     def parts(self, policy: Array, factor: int, rows: Array) -> Prediction:
         """Weighted sums, with rows (R, N), of the expected returns of a policy, (d,), at the nodes of one factor of the encoding."""
@@ -56,9 +56,7 @@ class Held:
         return self._scaled(mean[:q], variance[:q], np.zeros(q))
 
     def _scaled(self, mean: JaxArray, variance: JaxArray, mass: Array) -> Prediction:
-        return Prediction(
-            self.scale.location * mass + self.scale.scale * np.asarray(mean), self.scale.scale * np.sqrt(np.asarray(variance))
-        )
+        return Prediction(self.scale.restored(np.asarray(mean), mass), self.scale.restored(np.sqrt(np.asarray(variance)), mass=0.0))
 
     @property
     def length_scales(self) -> Array:
@@ -68,7 +66,7 @@ class Held:
     @property
     def noise(self) -> Array:
         """Standard deviation of one return around f, under each sample: (s,)."""
-        return self.scale.scale * np.sqrt(np.asarray(self.belief.noise))
+        return self.scale.restored(np.sqrt(np.asarray(self.belief.noise)), mass=0.0)
 
     def warps(self, grid: Array) -> Array:
         """The warp of every column at the places of a grid, (g,), under each sample: (s, g, D)."""

@@ -168,3 +168,16 @@ def test_a_damaged_journal_is_repaired(tmp_path: Path) -> None:
     result = call("journal", "repair", str(tmp_path / "none.jsonl"))
     assert result.exit_code == 2
     assert "There is no journal at" in result.stderr
+
+
+def test_a_journal_is_upgraded_once(tmp_path: Path) -> None:
+    path = tmp_path / "old.jsonl"
+    old = Path(__file__).parents[1] / "study" / "fixtures" / "schema-1.jsonl"
+    path.write_bytes(old.read_bytes())
+    assert call("journal", "upgrade", str(path)).stdout == f"{path} has schema 2 now. The file as it was: {path}.backup\n"
+    assert Path(f"{path}.backup").read_bytes() == old.read_bytes()
+    assert call("journal", "upgrade", str(path)).stdout == f"{path} has schema 2 already.\n"
+    assert call("journal", "repair", str(path)).stdout == f"{path} has no damage: 11 records.\n"
+    result = call("journal", "upgrade", str(tmp_path / "none.jsonl"))
+    assert result.exit_code == 2
+    assert "There is no journal at" in result.stderr

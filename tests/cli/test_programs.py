@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
 import threading
 import tomllib
@@ -280,3 +281,22 @@ def test_a_python_file_that_does_not_fit(name: str, message: str, monkeypatch: p
     result = call("run", name)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+def test_texts_that_no_terminal_can_show_end_no_command(tmp_path: Path) -> None:
+    """In a process of its own, whose output is strict, as a terminal's is."""
+    from aloq.methods.reinforce import Reinforce
+    from aloq.problem.distributions import Discrete
+    from aloq.problem.problem import Problem
+    from aloq.problem.variables import Choice
+
+    problem = Problem({"x": (0.0, 1.0), "mode": Choice(["\ud800"])}, {"e": Discrete([0.0, 1.0])})
+    with Study(problem, Reinforce(), journal="s.jsonl") as study:
+        study.tell(study.ask(), 1.0)
+    commands = (["ask", "s.jsonl"], ["best", "s.jsonl"], ["export", "s.jsonl", "-o", "t.csv"], ["fail", "s.jsonl", "1", "a \ud800 b"])
+    for words in commands[:3]:
+        done = subprocess.run([sys.executable, "-m", "aloq", *words], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        assert words[0] == "export" or r"\ud800" in done.stdout
+    assert call(*commands[3]).exit_code == 0
+    assert Study.read("s.jsonl").trials()["reason"].tolist()[1] == r"a \ud800 b"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import numbers
 import os
 import signal
 import subprocess
 import sys
 import time
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,3 +127,87 @@ def dying_at_small_gaits(policy: dict[str, Any], environment: dict[str, Any]) ->
 
 def in_child(policy: dict[str, Any], environment: dict[str, Any]) -> float:
     return float(os.getpid())
+
+
+class Tensor:
+    """As a tensor of PyTorch that requires grad: a number that no array can be made of."""
+
+    shape = ()
+
+    def __array__(self, *arguments: Any, **options: Any) -> Any:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+
+
+class Panic(BaseException):
+    """As what some extension modules raise: no Exception, so that `except Exception` lets it pass."""
+
+
+class Lazy:
+    """Computes when it is looked at, and fails."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        raise Panic("the cluster is gone")
+
+    def __repr__(self) -> str:
+        raise Panic("the cluster is gone")
+
+
+@numbers.Real.register
+class Fraught:
+    """Says that it is a real number, and is none."""
+
+    def __float__(self) -> float:
+        raise ZeroDivisionError("0 / 0")
+
+    def __repr__(self) -> str:
+        return "fraught" * 10_000_000
+
+
+class Leaving:
+    """Ends the program when it is converted."""
+
+    shape = ()
+
+    def __array__(self, *arguments: Any, **options: Any) -> Any:
+        raise SystemExit("goodbye")
+
+
+class Unspeakable(Exception):  # noqa: N818
+    def __str__(self) -> str:
+        raise Panic("no words")
+
+
+def raise_unspeakable() -> None:
+    raise Unspeakable
+
+
+def raise_panic() -> None:
+    raise Panic("index out of bounds")
+
+
+def raise_huge() -> None:
+    raise ValueError("begin " + "x" * 10_000_000 + " end")
+
+
+def raise_half() -> None:
+    raise ValueError("half \ud800 of a pair")
+
+
+# What a simulator may do that gives no number, by name, and what the reason must say.
+ODD: dict[str, tuple[Callable[[], Any], str]] = {
+    "tensor": (Tensor, r"Tensor.* cannot be turned into one: RuntimeError: Can't call numpy\(\) on Tensor that requires grad"),
+    "lazy": (Lazy, r"but <Lazy> \(Lazy\) cannot be turned into one: Panic: the cluster is gone"),
+    "fraught": (Fraught, r"but fraughtfraught\S*\.\.\. \(Fraught\) cannot be turned into one: ZeroDivisionError: 0 / 0"),
+    "list": (lambda: [0.5] * 20_000_000, r"but \[0\.5, 0\.5, \S.*\.\.\. \(list\) came"),
+    "leaving": (Leaving, r"goodbye"),
+    "unspeakable": (raise_unspeakable, r"Unspeakable"),
+    "panic": (raise_panic, r"Panic: index out of bounds$"),
+    "huge": (raise_huge, r"begin x(.|\n)*x\n\[\.\.\. 9\d{6} bytes left out \.\.\.\]\nx(.|\n)*x end$"),
+    "half": (raise_half, r"ValueError: half \\ud800 of a pair$"),
+}
+
+
+def odd(policy: dict[str, Any], environment: dict[str, Any]) -> Any:
+    """What `ODD` has under the name in the environment variable ODD, the first time; a number afterwards."""
+    return simulate(policy, environment) if seen_before(({}, {})) else ODD[os.environ["ODD"]][0]()

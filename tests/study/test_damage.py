@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
+import itertools
 import json
 import os
 import subprocess
@@ -10,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,8 +23,8 @@ from aloq.problem.errors import AloqError, JournalError
 from aloq.problem.problem import Problem
 from aloq.study import journal
 from aloq.study.journal import parse, read
-from aloq.study.record import dump
-from aloq.study.repair import repair
+from aloq.study.record import dump, sealed, unsealed
+from aloq.study.repair import repair, upgrade
 from aloq.study.study import Study
 
 SCHEMA_1 = Path(__file__).parent / "fixtures" / "schema-1.jsonl"
@@ -128,6 +131,85 @@ def test_repair_leaves_out_what_is_damaged_and_what_rests_on_it(tmp_path: Path, 
         assert study.counts == (1, 0, 0)
 
 
+def test_no_flip_of_a_bit_changes_what_is_read(tmp_path: Path, sound: bytes) -> None:
+    """Each is noticed, with the number of its line. Among them are all bits of the last line, which might pass for a torn write."""
+    path = tmp_path / "x.jsonl"
+    lines = sound.splitlines(keepends=True)
+    rng = np.random.default_rng(0)
+    places = [*range(8 * (len(sound) - len(lines[-1])), 8 * len(sound)), *rng.integers(0, 8 * len(sound), 600)]
+    ends = list(itertools.accumulate(len(line) for line in lines))
+    for place in map(int, places):
+        data = bytearray(sound)
+        data[place // 8] ^= 1 << place % 8
+        path.write_bytes(data)
+        number = bisect.bisect(ends, place // 8) + 1
+        with pytest.raises(JournalError, match=rf"line {number}: the (line|header) is damaged"):
+            Study.read(path)
+
+
+@pytest.mark.parametrize("place", range(1, 12))
+def test_a_flipped_end_of_line_loses_nothing_in_repair(tmp_path: Path, sound: bytes, place: int) -> None:
+    """Two lines become one, or the last has no end: each has its checksum, so that both are known to be whole."""
+    path = tmp_path / "x.jsonl"
+    lines = sound.splitlines(keepends=True)
+    assert len(lines) == 12
+    lines[place] = lines[place][:-1] + b"\x4a"
+    path.write_bytes(b"".join(lines))
+    done = repair(path)
+    assert (done.kept, done.dropped, done.missing) == (len(lines) - 1, (), ())
+    assert path.read_bytes() == sound
+    assert done.backup is not None
+
+
+def test_repair_puts_lines_in_order_and_says_which_are_missing(tmp_path: Path, sound: bytes) -> None:
+    path = tmp_path / "x.jsonl"
+    head, *lines = sound.splitlines(keepends=True)
+    path.write_bytes(head + b"".join(reversed(lines)) + lines[3])
+    done = repair(path)
+    assert (done.kept, done.dropped, done.missing) == (len(lines), (13,), ())
+    assert path.read_bytes() == sound
+    path.write_bytes(head + b"".join(lines[:1] + lines[2:]))  # the return of the first trial is gone
+    done = repair(path)
+    assert (done.kept, done.dropped, done.missing) == (len(lines) - 1, (), (3,))
+    with Study.resume(path) as study:
+        assert study.counts == (3, 1, 2)
+    assert repair(path).backup is None
+
+
+def test_repair_calls_damaged_what_reading_refuses(tmp_path: Path, sound: bytes) -> None:
+    """A torn last line is no damage to either; a last line with a wrong checksum is to both."""
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(sound[:-30])
+    assert Study.read(path).counts == (4, 1, 0)
+    assert repair(path).backup is None
+    assert path.read_bytes() == sound[:-30]
+    path.write_bytes(sound[:-30] + b"x" + sound[-29:])
+    with pytest.raises(JournalError, match="line 12: the line is damaged"):
+        Study.read(path)
+    assert repair(path).dropped == (12,)
+
+
+def test_a_repair_that_cannot_write_says_where_everything_is(tmp_path: Path, sound: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.jsonl"
+    damaged = sound.replace(b"told", b"tolt").replace(b'"seconds"', b'"second5"', 1)
+    path.write_bytes(damaged)
+
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.copy2", full)
+        with pytest.raises(JournalError, match=r"cannot be copied to \S+backup: No space left on device\. It is as it was"):
+            repair(path)
+    assert path.read_bytes() == damaged
+    assert [file.name for file in tmp_path.iterdir()] == ["x.jsonl"]
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with pytest.raises(JournalError, match=r"cannot be written: No space left on device\. As it was, it is in \S+x\.jsonl\.backup"):
+            repair(path)
+    assert (tmp_path / "x.jsonl.backup").read_bytes() == damaged
+
+
 def test_repair_leaves_a_sound_journal_alone_and_says_what_it_cannot_mend(tmp_path: Path, sound: bytes) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(sound)
@@ -139,6 +221,9 @@ def test_repair_leaves_a_sound_journal_alone_and_says_what_it_cannot_mend(tmp_pa
     with Study.resume(path), pytest.raises(JournalError, match=r"in use by process \d+, which is this one"):
         repair(path)
     path.write_bytes(b"x" + sound)
+    with pytest.raises(JournalError, match=r"x\.jsonl, line 1: the header is damaged \(its checksum does not fit its content\)"):
+        repair(path)
+    path.write_bytes(b"x\n")
     with pytest.raises(JournalError, match="is not an aloq journal"):
         repair(path)
 
@@ -188,8 +273,8 @@ def test_a_stranger_s_journal_runs_no_code(tmp_path: Path, sound: bytes) -> None
     path = tmp_path / "x.jsonl"
     lines = sound.splitlines(keepends=True)
     for name in ("os.system", "subprocess.Popen", "builtins.eval", "__import__", "aloq.study.study.Study", "Path"):
-        header: dict[str, Any] = json.loads(lines[0]) | {"method": {"type": name, "command": f"touch {tmp_path}/ran", "repeat": 3}}
-        path.write_bytes(dump(header) + b"".join(lines[1:]))
+        header: dict[str, Any] = unsealed(lines[0])[1] | {"method": {"type": name, "command": f"touch {tmp_path}/ran", "repeat": 3}}
+        path.write_bytes(sealed(header, 1) + b"".join(lines[1:]))
         with pytest.raises(JournalError, match="line 1: `type` must name a known class"):
             Study.resume(path)
     assert not (tmp_path / "ran").exists()
@@ -208,6 +293,33 @@ def test_a_journal_of_the_first_schema_is_read(tmp_path: Path) -> None:
     with Study(problem, method, journal=path, seed=5) as study:
         study.tell(5, 1.0)
         assert study.ask().id == 6
+    lines = path.read_bytes().splitlines()
+    assert b"\n".join(lines[:-2]) + b"\n" == SCHEMA_1.read_bytes()
+    assert [list(json.loads(line)) for line in lines[-2:]] == [  # it goes on as it began
+        ["event", "id", "value", "seconds"],
+        ["event", "id", "policy", "environment", "state"],
+    ]
+
+
+def test_a_journal_of_the_first_schema_is_upgraded_when_asked(tmp_path: Path) -> None:
+    path = tmp_path / "old.jsonl"
+    path.write_bytes(SCHEMA_1.read_bytes() + b'{"torn')
+    backup = upgrade(path)
+    assert backup == tmp_path / "old.jsonl.backup"
+    assert backup.read_bytes() == SCHEMA_1.read_bytes() + b'{"torn'
+    old, new = read(SCHEMA_1), read(path)
+    assert old.header is not None
+    assert new.header == old.header | {"schema": 2}
+    assert new.records == old.records
+    assert all(b'"crc": ' in line for line in path.read_bytes().splitlines())
+    before = path.read_bytes()
+    assert upgrade(path) is None
+    with Study.resume(path) as study:
+        study.tell(5, 1.0)
+    assert path.read_bytes().startswith(before)
+    path.write_bytes(SCHEMA_1.read_bytes().replace(b'"tell"', b'"tall"', 1))
+    with pytest.raises(JournalError, match="The event of a record must be"):
+        upgrade(path)
 
 
 def test_a_disk_that_is_full_in_truth(tmp_path: Path, problem: Problem) -> None:

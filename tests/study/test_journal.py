@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import binascii
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -12,17 +14,20 @@ from study_stub import Alert
 
 from aloq.problem.errors import JournalError, StudyError
 from aloq.problem.problem import Problem
-from aloq.study.journal import Journal, parse, read
-from aloq.study.record import dump, load, plain
+from aloq.study.journal import Journal, parse, read, text
+from aloq.study.record import dump, load, plain, sealed, unsealed
+from aloq.study.repair import repair
 from aloq.study.study import Study
 
 floats = st.floats(allow_nan=False, allow_infinity=False)
 leaves = st.none() | st.booleans() | st.integers() | floats | st.text(max_size=5)
-names = st.text(max_size=5)
+names = st.text(max_size=5).filter(lambda name: name not in ("line", "crc"))
 values = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3), max_leaves=5)
 records = st.dictionaries(names, values, max_size=4)
 
 HEADER = {"format": "aloq-journal", "schema": 1}
+SEALED = {"format": "aloq-journal", "schema": 2}
+headers = st.sampled_from([HEADER, SEALED])
 
 
 def bits(value: Any) -> Any:
@@ -43,25 +48,34 @@ def test_a_line_comes_back_bit_for_bit(record: dict[str, Any]) -> None:
     line = dump(record)
     assert line.index(b"\n") == len(line) - 1
     assert bits(load(line)) == bits(record)
+    line = sealed(record, 7)
+    assert line.index(b"\n") == len(line) - 1
+    assert bits(unsealed(line)) == bits((7, record))
+    assert json.loads(line)["line"] == 7
 
 
-@given(st.lists(records, max_size=4), st.data())
-def test_a_file_cut_anywhere_gives_its_whole_lines(log: list[dict[str, Any]], data: st.DataObject) -> None:
-    lines = [dump(HEADER), *(dump(record) for record in log)]
-    cut = data.draw(st.integers(0, sum(map(len, lines))))
-    whole = [end for end in (sum(map(len, lines[: i + 1])) for i in range(len(lines))) if end <= cut]
+@given(headers, st.lists(records, max_size=4), st.data())
+def test_a_file_cut_anywhere_gives_its_whole_lines(header: dict[str, Any], log: list[dict[str, Any]], data: st.DataObject) -> None:
+    """With a checksum, a line that lacks its end of line only is known to be whole, and counts as a record."""
+    lines = text([header, *log], header).splitlines(keepends=True)
+    ends = list(itertools.accumulate(map(len, lines)))
+    cut = data.draw(st.integers(0, ends[-1]) | st.sampled_from(ends).map(lambda end: end - 1))
+    whole = sum(end <= cut for end in ends)
+    known = sum(end - (header is SEALED) <= cut for end in ends)
     contents = parse(b"".join(lines)[:cut], "x")
-    assert contents.header == (HEADER if whole else None)
-    assert bits(list(contents.records)) == bits(log[: max(len(whole) - 1, 0)])
-    assert contents.size == (whole[-1] if whole else 0)
+    assert contents.header == (header if known else None)
+    assert bits(list(contents.records)) == bits(log[: max(known - 1, 0)])
+    assert (contents.size, contents.lines) == (ends[whole - 1] if whole else 0, whole)
 
 
 @settings(max_examples=25)
-@given(st.lists(st.lists(records, max_size=3), max_size=4))
-def test_what_is_written_in_steps_is_read_back(tmp_path_factory: pytest.TempPathFactory, steps: list[list[dict[str, Any]]]) -> None:
+@given(headers, st.lists(st.lists(records, max_size=3), max_size=4))
+def test_what_is_written_in_steps_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, header: dict[str, Any], steps: list[list[dict[str, Any]]]
+) -> None:
     path = tmp_path_factory.mktemp("journal") / "x.jsonl"
     journal = Journal(path)
-    journal.begin(HEADER)
+    journal.begin(header)
     log: list[dict[str, Any]] = []
     for step in steps:
         log += step
@@ -81,6 +95,62 @@ def test_a_torn_tail_is_ignored_and_replaced(path: Path, tail: bytes) -> None:
     journal.write([{"a": 1}, {"b": 2}])
     journal.close()
     assert path.read_bytes() == good + dump({"b": 2})
+
+
+@pytest.mark.parametrize("tail", [b'{"event": "te', b'{"a": 1, "line": 3, "crc": "12', b"\0\0\0\0", b'{"event"\0\0\0\0', b"\xff\xfe"])
+def test_a_torn_tail_of_lines_with_checksums_is_ignored_and_replaced(path: Path, tail: bytes) -> None:
+    good = text([SEALED, {"a": 1}], SEALED)
+    path.write_bytes(good + tail)
+    journal = Journal(path)
+    assert journal.contents.records == ({"a": 1},)
+    journal.write([{"a": 1}, {"b": 2}])
+    journal.close()
+    assert path.read_bytes() == text([SEALED, {"a": 1}, {"b": 2}], SEALED)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda line: line.replace(b"1.5", b"1.7"), r"its checksum does not fit its content"),
+        (lambda line: line.replace(b"1.5", b"1.7")[:-1], r"its checksum does not fit its content"),  # with its end lost as well
+        (lambda line: line[:-1] + b"\x0b", r"its end of line is damaged"),
+        (lambda line: b"\0" * 20 + line[20:], r"its checksum does not fit its content"),
+        (lambda line: dump({"a": 1.5}), r"it has no checksum"),
+        (lambda line: sealed({"a": 1.5}, 4), r"it was written as line 4: lines before it are missing, doubled, or in another order"),
+        (lambda line: b"\n", r"it has no checksum"),
+    ],
+)
+def test_a_last_line_that_was_perhaps_acknowledged_is_not_dropped(path: Path, damage: Any, message: str) -> None:
+    """A torn write leaves the beginning of a line. What reaches to the checksum, or has an end of line, is no torn write."""
+    path.write_bytes(text([SEALED, {"b": 1}], SEALED) + damage(sealed({"a": 1.5}, 3)))
+    with pytest.raises(JournalError, match=rf"walk\.jsonl, line 3: the line is damaged \({message}\)\. .*aloq journal repair"):
+        read(path)
+
+
+def test_a_last_line_that_lacks_its_end_only_is_kept_and_ended(path: Path, problem: Problem) -> None:
+    for records in (1, 2, 3):
+        with Study(problem, Alert(), journal=path, seed=7) as study:
+            study.tell(study.ask(), 1.5)
+        whole = path.read_bytes().splitlines(keepends=True)[:records]
+        path.write_bytes(b"".join(whole)[:-1])
+        with Study.resume(path) as study:
+            assert len(study._ledger.log) == records - 1
+        assert path.read_bytes() == b"".join(whole)
+        path.unlink()
+
+
+@pytest.mark.parametrize("written", [2], indirect=True)
+def test_lines_that_are_dropped_doubled_or_swapped_are_noticed(written: Path) -> None:
+    header, *lines = written.read_bytes().splitlines(keepends=True)
+    for damaged, line in [
+        (lines[:2] + lines[3:], 4),  # a return is gone: the trial would be pending again
+        (lines[:2] + lines[3:1:-1], 4),  # told in another order
+        ([*lines, lines[-1]], 6),
+        (lines[1:], 2),
+    ]:
+        written.write_bytes(header + b"".join(damaged))
+        with pytest.raises(JournalError, match=rf"line {line}: the line is damaged \(it was written as line \d: lines before it are"):
+            read(written)
 
 
 @pytest.mark.parametrize("rest", [dump({}), b'{"torn'])
@@ -133,32 +203,51 @@ def test_a_method_that_json_cannot_hold_leaves_no_file(path: Path, problem: Prob
 
 
 def edited(path: Path, line: int, **changes: Any) -> None:
-    """Change fields of a line, counted from 1; ... removes a field."""
-    lines = path.read_text().splitlines()
-    record = json.loads(lines[line - 1]) | changes
-    lines[line - 1] = json.dumps({key: value for key, value in record.items() if value is not ...})
-    path.write_text("\n".join(lines) + "\n")
+    """Change fields of a line, counted from 1, and its checksum with them; ... removes a field."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    seal = b"crc" in lines[0]
+    record = (unsealed(lines[line - 1])[1] if seal else load(lines[line - 1])) | changes
+    record = {key: value for key, value in record.items() if value is not ...}
+    lines[line - 1] = sealed(record, line) if seal else dump(record)
+    path.write_bytes(b"".join(lines))
 
 
-@pytest.fixture
-def written(path: Path, problem: Problem) -> Path:
-    """A journal of two trials: lines 2 and 3 ask, 4 tells the first, 5 fails the second."""
+@pytest.fixture(params=[1, 2])
+def written(path: Path, problem: Problem, request: pytest.FixtureRequest) -> Path:
+    """A journal of each schema with two trials: lines 2 and 3 ask, 4 tells the first, 5 fails the second."""
     with Study(problem, Alert(), journal=path, seed=7) as study:
         first, second = study.ask(2)
         study.tell(first, 1.5)
         study.fail(second, "no")
+    if request.param == 1:
+        contents = read(path)
+        assert contents.header is not None
+        old = contents.header | {"schema": 1}
+        path.write_bytes(text([old, *contents.records], old))
     return path
 
 
 @pytest.mark.parametrize(
     ("line", "changes", "message"),
     [
-        (1, {"schema": 2, "aloq": "9.9"}, r"up to schema 1, but .* has schema 2, written by aloq 9\.9\. Upgrade aloq"),
+        (1, {"schema": 3, "aloq": "9.9"}, r"up to schema 2, but .* has schema 3, written by aloq '9\.9'\. Upgrade aloq"),
+        (1, {"schema": True}, r"line 1: the schema must be a positive integer, but is True"),
+        (1, {"schema": 0}, r"line 1: the schema must be a positive integer, but is 0"),
         (1, {"schema": "1"}, r"line 1: the schema must be a positive integer, but is '1'"),
         (1, {"schema": ...}, r"line 1: the schema must be a positive integer, but is None"),
         (1, {"seed": ...}, r"line 1: a header must have 'seed'"),
+        (1, {"seed": "7"}, r"line 1: `seed` must be an integer of at least 0, but is '7'"),
+        (1, {"seed": 7.0}, r"line 1: `seed` must be an integer of at least 0, but is 7\.0"),
+        (1, {"seed": True}, r"line 1: `seed` must be an integer of at least 0, but is True"),
+        (1, {"seed": -1}, r"line 1: `seed` must be an integer of at least 0, but is -1"),
+        (1, {"seed": 10**400}, r"line 1: `seed` must be below 2\*\*63"),
         (1, {"method": {"type": "Alerd"}}, r"line 1: .*Alerd"),
+        (1, {"method": None}, r"line 1: the method must be an object with a `type`, but is None"),
+        (1, {"method": {"type": "Real", "low": 0.0, "high": 1.0}}, r"line 1: `method` must have suggest"),
         (1, {"problem": {}}, r"line 1: "),
+        (1, {"problem": []}, r"line 1: .*but hold list"),
+        (1, {"problem": 10**400}, r"line 1: .*but hold int"),
+        (1, {"problem": {"type": "Problem", "policy": {"x": [0, 10**400]}, "environment": {}}}, r"line 1: "),
         (2, {"event": "asks"}, r"line 2: The event of a record must be 'ask', 'tell' or 'fail', but is 'asks'"),
         (2, {"id": 4}, r"line 2: Trials are numbered in order, so that the next is 0, but 4 came"),
         (2, {"policy": ...}, r"line 2: A record must have the field 'policy'"),
@@ -168,6 +257,8 @@ def written(path: Path, problem: Problem) -> Path:
         (4, {"id": True}, r"line 4: The field 'id' has the wrong type: True"),
         (4, {"value": "1.5"}, r"line 4: The field 'value' has the wrong type: '1\.5'"),
         (4, {"value": 10**400}, r"line 4: The return of a simulation must be finite"),
+        (4, {"seconds": 10**400}, r"line 4: The field 'seconds' must be a number of ordinary size"),
+        (2, {"policy": {"kp": 10**400, "kd": 0.5, "gait": 1, "mode": "trot"}}, r"line 2: .*kp"),
         (5, {"id": 0}, r"line 5: A trial can be told or failed once, but trial 0 was already told 1\.5"),
         (5, {"reason": 3}, r"line 5: The field 'reason' has the wrong type: 3"),
     ],
@@ -177,8 +268,17 @@ def test_an_edited_journal_is_refused_with_the_line(written: Path, line: int, ch
     before = written.read_bytes()
     with pytest.raises(JournalError, match=message):
         Study.resume(written)
+    with pytest.raises(JournalError, match=message):
+        Study.read(written)
     assert written.read_bytes() == before
     assert alone(written) == ["walk.jsonl"]
+    if line == 1:  # without a header, nothing can be kept
+        with pytest.raises(JournalError, match=message):
+            repair(written)
+        assert alone(written) == ["walk.jsonl"]
+    else:
+        assert line in repair(written).dropped
+        Study.resume(written).close()
 
 
 def test_fields_of_a_later_version_are_passed_over(written: Path) -> None:
@@ -190,16 +290,21 @@ def test_fields_of_a_later_version_are_passed_over(written: Path) -> None:
 def test_the_format(written: Path, problem: Problem) -> None:
     """The journal is a public format; a change here needs a new schema."""
     header, *events = [json.loads(line) for line in written.read_text().splitlines()]
-    assert list(header) == ["format", "schema", "aloq", "problem", "method", "seed"]
+    seal = ["line", "crc"] if header["schema"] == 2 else []
+    assert list(header) == ["format", "schema", "aloq", "problem", "method", "seed", *seal]
     assert header["problem"] == json.loads(json.dumps(problem.to_json()))
     assert header["method"] == {"type": "Alert", "repeat": 3}
     assert header["seed"] == 7
     assert [list(event) for event in events] == [
-        ["event", "id", "policy", "environment", "state"],
-        ["event", "id", "policy", "environment", "state"],
-        ["event", "id", "value", "seconds"],
-        ["event", "id", "reason", "seconds"],
+        ["event", "id", "policy", "environment", "state", *seal],
+        ["event", "id", "policy", "environment", "state", *seal],
+        ["event", "id", "value", "seconds", *seal],
+        ["event", "id", "reason", "seconds", *seal],
     ]
+    if seal:
+        assert [line.pop("line") for line in (header, *events)] == [1, 2, 3, 4, 5]
+        for line, event in zip(written.read_bytes().splitlines()[1:], events, strict=True):
+            assert event.pop("crc") == f"{binascii.crc32(line[:-18]):08x}"  # all but `"crc": "1a2b3c4d"}`
     assert events[2:] == [
         {"event": "tell", "id": 0, "value": 1.5, "seconds": None},
         {"event": "fail", "id": 1, "reason": "no", "seconds": None},

@@ -223,17 +223,6 @@ def test_a_disk_full_from_the_start_is_said_at_construction(path: Path, problem:
     Study(problem, Alert(), journal=path).close()
 
 
-def test_a_journal_deleted_under_a_study_is_noticed(path: Path, problem: Problem) -> None:
-    study = Study(problem, Alert(), journal=path)
-    trial = study.ask()
-    path.unlink()
-    with pytest.raises(StudyError, match=r"could not be written: the file was deleted"):
-        study.tell(trial, 1.0)
-    with pytest.raises(StudyError, match=r"the file was deleted"):
-        study.close()
-    assert study.best().mean == 1.0
-
-
 def test_a_read_only_journal_is_refused(path: Path, problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
     Study(problem, Alert(), journal=path).close()
 

@@ -27,5 +27,25 @@ def repair(file: Annotated[Path, typer.Argument(metavar="FILE", help="The journa
         if done.backup is None:
             typer.echo(f"{file} has no damage: {done.kept} records.")
             return
-        left_out = ", ".join(map(str, done.dropped[:10])) + (f" and {len(done.dropped) - 10} more" if len(done.dropped) > 10 else "")
-        typer.echo(f"{file}: kept {done.kept} records, left out the lines {left_out}. The file as it was: {done.backup}")
+        parts = [f"kept {done.kept} records", _listed("left out the lines", done.dropped), _listed("missing are the lines", done.missing)]
+        typer.echo(f"{file}: {', '.join(filter(None, parts))}. The file as it was: {done.backup}")
+
+
+@journal.command("upgrade")
+def upgrade(file: Annotated[Path, typer.Argument(metavar="FILE", help="The journal.")]) -> None:
+    """Write a journal of an older schema anew as the newest one, which has a checksum a line. The file as it was is kept beside it."""
+    with clean_exit():
+        from aloq.study.header import SCHEMA
+        from aloq.study.repair import upgrade as renew
+
+        backup = renew(file)
+        if backup is None:
+            typer.echo(f"{file} has schema {SCHEMA} already.")
+        else:
+            typer.echo(f"{file} has schema {SCHEMA} now. The file as it was: {backup}")
+
+
+def _listed(what: str, numbers: tuple[int, ...]) -> str:
+    if not numbers:
+        return ""
+    return f"{what} {', '.join(map(str, numbers[:10]))}" + (f" and {len(numbers) - 10} more" if len(numbers) > 10 else "")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from typing import Annotated
 
 import typer
@@ -51,3 +53,6 @@ Version = Annotated[bool, typer.Option("--version", callback=_print_version, is_
 @app.callback()
 def main(version: Version = False) -> None:
     """Find policies that stay good when rare events strike."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a text that the terminal cannot show must not end a command
+            stream.reconfigure(errors="backslashreplace")

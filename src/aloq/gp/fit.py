@@ -59,6 +59,10 @@ class Chains:
     told: int = 0  # observations they have met
 
 
+_LARGEST = float(np.finfo(np.float64).max)
+_HUGE = 1e290
+
+
 @dataclass(frozen=True)
 class Scale:
     """Location and scale of the returns: the belief works on (value - location) / scale."""
@@ -76,7 +80,19 @@ class Scale:
         return Scale(float(np.mean(shrunk)) * magnitude, max(float(np.std(shrunk)), 1e-9) * magnitude)
 
     def standardise(self, values: Array) -> Array:
-        return (values - self.location) / self.scale
+        part = self._part  # a power of two: it changes no bit of the result
+        return (values * part - self.location * part) / (self.scale * part)
+
+    def restored(self, mean: Array, mass: Array | float = 1.0) -> Array:
+        """`mass` * location + scale * `mean`, in the units of the returns; the largest number there is where that is larger."""
+        part = self._part
+        found = self.location * part * mass + self.scale * part * mean
+        return np.clip(found, -_LARGEST * part, _LARGEST * part) / part
+
+    @property
+    def _part(self) -> float:
+        """What huge returns are multiplied with first: their differences are larger than the largest number."""
+        return 2.0**-20 if self.scale > _HUGE else 1.0
 
 
 def update(structure: Structure, x: Array, y: Array, before: Chains | None, count: int, seed: list[int]) -> Chains:

@@ -126,7 +126,7 @@ class ALOQ:
         The design goes on while all that was told is one value. A belief from that knows of no place better than another,
         and would look into the corners of the space first.
         """
-        return history.asked < self.design_size(encoding) or not len(history.told) or np.ptp(history.values) == 0
+        return history.asked < self.design_size(encoding) or not len(history.told) or history.values.max() == history.values.min()
 
     def design_size(self, encoding: Encoding) -> int:
         """Simulations of the initial design, unless all of them return the same."""

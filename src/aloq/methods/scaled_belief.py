@@ -35,7 +35,7 @@ class ScaledBelief:
         """The objective of policies, (m, d)."""
         with computing():
             mean, std = evaluate(self.belief, policies)
-        return Prediction(self.scale.location + self.scale.scale * mean, self.scale.scale * std)
+        return Prediction(self.scale.restored(mean), self.scale.restored(std, mass=0.0))
 
     def simulation(self, policies: Array) -> Prediction:
         """One more return of policies, (m, d), where there is no environment: the noise is part of it."""
@@ -54,7 +54,7 @@ class ScaledBelief:
     @property
     def noise(self) -> Array:
         """Standard deviation of one return around f, under each sample: (s,)."""
-        return self.scale.scale * np.sqrt(np.asarray(self.belief.noise))
+        return self.scale.restored(np.sqrt(np.asarray(self.belief.noise)), mass=0.0)
 
     @property
     def explained(self) -> ExplainedBelief | None:
@@ -62,9 +62,7 @@ class ScaledBelief:
         return ExplainedBelief(self.encoding, self.belief, self.scale) if isinstance(self.belief, Explains) else None
 
     def _scaled(self, mean: JaxArray, variance: JaxArray, mass: Array) -> Prediction:
-        return Prediction(
-            self.scale.location * mass + self.scale.scale * np.asarray(mean), self.scale.scale * np.sqrt(np.asarray(variance))
-        )
+        return Prediction(self.scale.restored(np.asarray(mean), mass), self.scale.restored(np.sqrt(np.asarray(variance)), mass=0.0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from aloq.problem.variables import Choice
 MISSING = 1e-9  # the mass that enumerating a scipy law may leave out
 WHOLE = 1024  # a support up to this size is listed whole, however unlikely its ends
 MOST = 100_000
+MOST_LABELS = 4096  # of an environment: each is a point with a coordinate for every label, so that the numbers go with the square
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,11 @@ def discrete(name: str, law: Discrete) -> Atoms:
 
 def choice(name: str, law: Choice) -> Atoms:
     """The atoms of labels."""
+    if len(law.values) > MOST_LABELS:
+        raise ProblemError(
+            f"a Choice of the environment must have {MOST_LABELS} labels or fewer, but got {len(law.values)}. "
+            "Number them and use Discrete, where neighbours are alike; or draw some of them."
+        )
     return Atoms((name,), (law.values,), _weights(law.p, len(law.values)), (ChoiceAxis(name, law.values),))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from aloq.problem.variables import label_key
 
 # A value may miss its bounds by this part of the range, as 0.1 + 0.2 misses 0.3.
 SLACK = 1e-9
+_SHOWN = 20  # labels quoted in a message
+_COMPARED = 1000  # labels among which a misspelt one is looked for
 
 
 @dataclass(frozen=True)
@@ -177,18 +180,21 @@ class ChoiceAxis(Axis):
         return False
 
     def encode(self, values: Sequence[Any] | Array) -> Array:
-        return np.asarray(self._corners()[[self._index(value) for value in values]])
+        return self._corners(np.array([self._index(value) for value in values], dtype=np.intp))
 
     def decode(self, u: Array) -> Value:
         return self.labels[int(self._indices(u[None])[0])]
 
     def snap(self, u: Array) -> Array:
-        return np.asarray(self._corners()[self._indices(u)])
+        return self._corners(self._indices(u))
 
-    def _corners(self) -> Array:
-        """The coordinates (k, w) of the labels."""
-        k = len(self.labels)
-        return np.eye(k) if k > 2 else np.arange(float(k))[:, None][:, : k - 1]
+    def _corners(self, indices: Any) -> Array:
+        """The coordinates (m, w) of m labels."""
+        if self.width <= 1:
+            return np.asarray(indices, dtype=np.float64)[:, None][:, : self.width]
+        corners = np.zeros((len(indices), self.width))
+        corners[np.arange(len(indices)), indices] = 1.0
+        return corners
 
     def _indices(self, u: Array) -> Any:
         if self.width > 1:
@@ -197,13 +203,18 @@ class ChoiceAxis(Axis):
 
     def _index(self, value: Any) -> int:
         value = checks.plain(value)
-        for index, label in enumerate(self.labels):
-            if _alike(value, label):
+        # Arbitrary objects may define == and hash as they like; only plain values can be labels.
+        if value is None or isinstance(value, bool | int | float | str):
+            index = self._places.get(label_key(value))
+            if index is not None:
                 return index
-        raise ProblemError(
-            f"{self.name!r} must be one of {list(self.labels)}, but got {value!r}."
-            f"{nearest(value, [label for label in self.labels if isinstance(label, str)])}"
-        )
+        shown = f"{list(self.labels[:_SHOWN])}" + (f" and {len(self.labels) - _SHOWN} more" if len(self.labels) > _SHOWN else "")
+        texts = [label for label in self.labels[:_COMPARED] if isinstance(label, str)]
+        raise ProblemError(f"{self.name!r} must be one of {shown}, but got {value!r}.{nearest(value, texts)}")
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, Value], int]:
+        return {label_key(label): index for index, label in enumerate(self.labels)}
 
 
 @dataclass(frozen=True)
@@ -244,8 +255,3 @@ def _numbers(name: str, values: Sequence[Any] | Array) -> Array:
     if isinstance(values, np.ndarray):  # comes from a checked table
         return values
     return np.array([checks.number(value, repr(name)) for value in values], dtype=np.float64)
-
-
-def _alike(value: Any, label: Value) -> bool:
-    # Arbitrary objects may define == as they like; only plain values can be labels.
-    return (value is None or isinstance(value, bool | int | float | str)) and label_key(value)[0] == label_key(label)[0] and value == label

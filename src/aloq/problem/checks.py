@@ -77,6 +77,10 @@ def variable_name(name: Any) -> str:
     """`name` if it can name a variable."""
     if not isinstance(name, str) or not name.strip():
         raise ProblemError(f"a variable's name must be a non-empty string, but got {name!r}. Name it, for example 'friction'.")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ProblemError(f"a variable's name must be a text that files can hold, but {name!r} has half a surrogate pair.") from None
     return str.__str__(name)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class AloqError(Exception):
@@ -24,6 +25,14 @@ class JournalError(StudyError):
 
 class JournalInUseError(JournalError):
     """Another study is writing the journal."""
+
+
+class JournalChangedError(JournalError):
+    """Somebody else changed a journal under a running study. `rescued` is the new file that holds everything, if it could be written."""
+
+    def __init__(self, message: str, rescued: Path | None = None) -> None:
+        super().__init__(message)
+        self.rescued = rescued
 
 
 class MissingExtraError(AloqError, ImportError):

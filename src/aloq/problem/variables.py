@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -74,8 +75,8 @@ class Choice(EqualAsJSON):
         values = tuple(_label(value) for value in checks.sequence(self.values, "`values` of Choice"))
         if not values:
             raise ProblemError("Choice must have values, but got none. Write Choice(['a', 'b']).")
-        keys = [label_key(value) for value in values]
-        twice = [value for value, key in zip(values, keys, strict=True) if keys.count(key) > 1]
+        counts = Counter(map(label_key, values))
+        twice = [value for value in values if counts[label_key(value)] > 1]
         if twice:
             raise ProblemError(f"the values of Choice must differ, but {twice[0]!r} comes twice. Drop one, adding up probabilities.")
         object.__setattr__(self, "values", values)

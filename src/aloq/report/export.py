@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aloq.problem.errors import MissingExtraError, ProblemError, StudyError
+from aloq.study.checks import clean
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FORMATS = (".csv", ".parquet")
+_FORMULA = ("=", "+", "-", "@", "\t", "\n")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def export(trials: pd.DataFrame, path: Path) -> None:
-    """Write `study.trials()` as CSV or Parquet, as the name's ending says. A file that is there is replaced."""
+    """Write `study.trials()` as CSV or Parquet, as the name's ending says. A file that is there is replaced.
+
+    In a CSV file, a text that a spreadsheet would take for a formula begins with an apostrophe.
+    """
     check_exportable(path)
     try:
         if path.suffix.lower() == ".csv":
-            trials.to_csv(path, index=False)
+            _mapped(trials, _harmless).to_csv(path, index=False)
         else:
-            _uniform(trials).to_parquet(path, engine="pyarrow", index=False)
+            _mapped(_uniform(trials), clean).to_parquet(path, engine="pyarrow", index=False)
     except OSError as error:
         raise StudyError(f"{path} cannot be written: {error.strerror or error}.") from error
 
@@ -34,6 +42,18 @@ def check_exportable(path: Path) -> None:
             import pyarrow  # noqa: F401
         except ImportError:
             raise MissingExtraError.of("Parquet", "pyarrow", "parquet") from None
+
+
+def _mapped(trials: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame:
+    """The table with its texts changed, and all else as it is."""
+    texts = [name for name in trials if trials[name].map(lambda cell: isinstance(cell, str)).any()]
+    return trials.assign(**{name: trials[name].map(lambda cell: change(cell) if isinstance(cell, str) else cell) for name in texts})
+
+
+def _harmless(text: str) -> str:
+    """A text that no spreadsheet computes. Numbers that are written out are left as they are."""
+    text = clean(text).replace("\r\n", "\n").replace("\r", "\n")  # a bare \r is not quoted, and would end the row
+    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
 
 
 def _uniform(trials: pd.DataFrame) -> pd.DataFrame:

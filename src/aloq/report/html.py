@@ -21,6 +21,7 @@ from typing import Any
 from aloq.problem.errors import AloqError
 from aloq.report.page_data import page_data
 from aloq.report.summary import Summary, summarise
+from aloq.study.checks import clean
 from aloq.study.study import Study
 
 _PAGE = """<!doctype html>
@@ -61,7 +62,7 @@ def write(study: Study, path: str | os.PathLike[str], title: str | None = None) 
 
 def title_of(study: Study) -> str:
     """The journal's name, without what follows the last dot."""
-    return "A study without a journal" if study.journal is None else study.journal.stem
+    return "A study without a journal" if study.journal is None else clean(study.journal.stem)
 
 
 def data(summary: Summary, title: str, live: bool = False) -> dict[str, Any]:

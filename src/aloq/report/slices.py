@@ -15,7 +15,7 @@ from aloq.report.study_view import StudyView
 Array = NDArray[np.float64]
 
 POINTS = 49  # of a line
-LISTED = 300  # policies of an archive that are shown
+LISTED = 300  # policies of an archive, or labels of a choice, that are shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,8 @@ def _along(view: StudyView, axis: Axis) -> Slice:
 def _values(axis: Axis, best: Any) -> list[Any]:
     """Places along an axis, the recommended one among them."""
     if isinstance(axis, ChoiceAxis):
-        return list(axis.labels)
+        some = [axis.labels[i] for i in np.unique(np.linspace(0, len(axis.labels) - 1, LISTED).astype(int))]
+        return some if best in some else [*some, best]
     count = min(POINTS, axis.high - axis.low + 1) if isinstance(axis, IntegerAxis) else POINTS
     return sorted({best, *(axis.decode(np.array([u])) for u in np.linspace(0, 1, count))})
 

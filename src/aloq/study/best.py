@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,8 @@ class Best:
     @property
     def interval(self) -> tuple[float, float]:
         """(low, high): holds the expected return with a probability of 90 %."""
-        return self.mean - Z90 * self.std, self.mean + Z90 * self.std
+        # No return is larger than the largest number, so that ends beyond it say no more than it does.
+        return max(self.mean - Z90 * self.std, -sys.float_info.max), min(self.mean + Z90 * self.std, sys.float_info.max)
 
     def __str__(self) -> str:
         policy = ", ".join(f"{name}={_short(value)}" for name, value in self.policy.items())

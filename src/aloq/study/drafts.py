@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +14,7 @@ from aloq.problem.encoding import Encoding
 from aloq.study.arguments import check_point
 from aloq.study.learner import Learner
 from aloq.study.ledger import Ledger, encoded, first_with
-from aloq.study.record import Record, plain
+from aloq.study.record import Record, copied, plain
 
 _OTHERS = 64  # of each kind that are tried where a pair must not be asked for
 
@@ -39,12 +38,15 @@ class Drafts:
     def _suggestions(self, count: int) -> Iterator[Suggestion]:
         method = self._method
         if self._learner is not None:
-            yield from self._learner.suggest(self._encoding, self._history, copy.deepcopy(self._state), count)
+            yield from self._learner.suggest(self._encoding, self._history, self._copied(), count)
         elif count == 1 or not isinstance(method, SuggestsMany):
             for _ in range(count):
-                yield method.suggest(self._encoding, self._history, copy.deepcopy(self._state), self._seed)
+                yield method.suggest(self._encoding, self._history, self._copied(), self._seed)
         else:
-            yield from method.suggest_many(self._encoding, self._history, copy.deepcopy(self._state), self._seed, count)
+            yield from method.suggest_many(self._encoding, self._history, self._copied(), self._seed, count)
+
+    def _copied(self) -> Record | None:
+        return None if self._state is None else copied(self._state)
 
     def _draft(self, suggestion: Suggestion) -> Record:
         """The trial at the point suggested, or at another one if that is out already, or has failed."""

@@ -12,10 +12,11 @@ from aloq.methods.interface import Method
 from aloq.problem import codec
 from aloq.problem.errors import AloqError, JournalError, ProblemError
 from aloq.problem.problem import Problem
-from aloq.study.checks import shown
+from aloq.study.arguments import check_method, check_seed
+from aloq.study.checks import described, shown
 from aloq.study.record import Record, plain
 
-SCHEMA = 1
+SCHEMA = 2  # that new journals have
 _SHOWN = 5  # differences quoted in a message
 
 
@@ -28,12 +29,14 @@ def make(problem: Problem, method: Method, seed: int) -> Record:
 def restore(header: Record, source: str) -> tuple[Problem, Method, int]:
     """Problem, method and seed as the header has them."""
     _check_schema(header, source)
+    missing = [name for name in ("problem", "method", "seed") if name not in header]
+    if missing:
+        raise JournalError(f"{source}, line 1: a header must have {missing[0]!r}. Restore the file from a copy.")
     try:
-        return Problem.from_json(header["problem"]), _method(header["method"]), int(header["seed"])
-    except KeyError as error:
-        raise JournalError(f"{source}, line 1: a header must have {error}. Restore the file from a copy.") from None
-    except (AloqError, TypeError, ValueError) as error:
-        raise JournalError(f"{source}, line 1: {error}") from error
+        return Problem.from_json(header["problem"]), _method(header["method"]), check_seed(header["seed"])
+    # The file may hold anything, and what builds problems and methods from it is not only ours.
+    except Exception as error:
+        raise JournalError(f"{source}, line 1: {error if isinstance(error, AloqError) else described(error)}") from error
 
 
 def compare(header: Record, given: Record, source: str) -> None:
@@ -51,23 +54,24 @@ def compare(header: Record, given: Record, source: str) -> None:
 
 def _check_schema(header: Record, source: str) -> None:
     schema = header.get("schema")
-    if not isinstance(schema, int) or schema < 1:
-        raise JournalError(f"{source}, line 1: the schema must be a positive integer, but is {schema!r}. Restore the file from a copy.")
+    if type(schema) is not int or schema < 1:
+        raise JournalError(f"{source}, line 1: the schema must be a positive integer, but is {shown(schema)}. Restore a copy.")
     if schema > SCHEMA:
         raise JournalError(
-            f"aloq {aloq.__version__} reads journals up to schema {SCHEMA}, but {source} has schema {schema}, "
-            f"written by aloq {header.get('aloq')}. Upgrade aloq."
+            f"aloq {aloq.__version__} reads journals up to schema {SCHEMA}, but {source} has schema {shown(schema)}, "
+            f"written by aloq {shown(header.get('aloq'))}. Upgrade aloq."
         )
 
 
 def _method(data: Any) -> Method:
+    if not isinstance(data, dict):
+        raise ProblemError(f"the method must be an object with a `type`, but is {shown(data)}. Restore the file from a copy.")
     try:
-        method: Method = codec.from_json(data)
-    except ProblemError:
+        return check_method(codec.from_json(data))
+    except AloqError:
         # A method is known to the codec once its module is loaded; aloq's own may not be yet.
         _load_methods()
-        method = codec.from_json(data)
-    return method
+        return check_method(codec.from_json(data))
 
 
 def _load_methods() -> None:

@@ -22,9 +22,9 @@ from aloq.methods.interface import State
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import AloqError, JournalError, StudyError
 from aloq.problem.problem import Problem
-from aloq.study.checks import real
+from aloq.study.checks import kept, real, shown
 from aloq.study.growing import Growing
-from aloq.study.record import Record, field
+from aloq.study.record import Record, copied, field
 from aloq.study.trial import Trial
 
 Status = Literal["pending", "told", "failed"]
@@ -73,14 +73,14 @@ class Ledger:
         elif event == "tell":
             self._settle(record, status="told", value=real(field(record, "value", (int, float))))
         elif event == "fail":
-            self._settle(record, status="failed", reason=field(record, "reason", str))
+            self._settle(record, status="failed", reason=kept(field(record, "reason", str)))
         else:
-            raise StudyError(f"The event of a record must be 'ask', 'tell' or 'fail', but is {event!r}.")
+            raise StudyError(f"The event of a record must be 'ask', 'tell' or 'fail', but is {shown(event)}.")
 
     def _ask(self, record: Record) -> None:
         number = field(record, "id", int)
         if number != len(self.entries):
-            raise StudyError(f"Trials are numbered in order, so that the next is {len(self.entries)}, but {number} came.")
+            raise StudyError(f"Trials are numbered in order, so that the next is {len(self.entries)}, but {shown(number)} came.")
         field(record, "state", dict)
         trial = Trial(number, field(record, "policy", dict), field(record, "environment", dict))
         self._points.append(encoded(self.encoding, trial.policy, trial.environment))
@@ -91,10 +91,8 @@ class Ledger:
     def _settle(self, record: Record, *, status: Status, value: float = math.nan, reason: str = "") -> None:
         entry = self.awaited(field(record, "id", int))
         number = entry.trial.id
-        seconds = field(record, "seconds", (int, float, type(None)))
-        self.entries[number] = replace(
-            entry, status=status, value=value, reason=reason, seconds=math.nan if seconds is None else float(seconds)
-        )
+        seconds = _seconds(field(record, "seconds", (int, float, type(None))))
+        self.entries[number] = replace(entry, status=status, value=value, reason=reason, seconds=seconds)
         self.log.append(record)
         del self._pending[number]
         (self.told if status == "told" else self.failed).append(number)
@@ -113,7 +111,9 @@ class Ledger:
     def awaited(self, number: int) -> Entry:
         """The entry of a trial that waits for its return."""
         if not 0 <= number < len(self.entries):
-            raise StudyError(f"Only a trial that was asked for can be told or failed: this study has {self._extent()}, but {number} came.")
+            raise StudyError(
+                f"Only a trial that was asked for can be told or failed: this study has {self._extent()}, but {shown(number)} came."
+            )
         entry = self.entries[number]
         if entry.status != "pending":
             outcome = f"told {entry.value!r}" if entry.status == "told" else "reported as failed"
@@ -141,7 +141,7 @@ class Ledger:
     def state(self) -> State | None:
         """What the method left with its last suggestion; a copy."""
         last = next((record for record in reversed(self.log) if record["event"] == "ask"), None)
-        return None if last is None else copy.deepcopy(last["state"])
+        return None if last is None else copied(last["state"])
 
     def history(self) -> History:
         """What a method may know: fresh arrays."""
@@ -159,6 +159,13 @@ class Ledger:
         """The policy of the first trial whose unit coordinates are `policy`, to the bit; a copy."""
         number = first_with(policy, self.points)
         return None if number is None else copy.deepcopy(self.entries[number].trial.policy)
+
+
+def _seconds(value: float | None) -> float:
+    try:
+        return math.nan if value is None else float(value)
+    except OverflowError:
+        raise StudyError(f"The field 'seconds' must be a number of ordinary size, but is {shown(value)}.") from None
 
 
 def first_with(policy: NDArray[np.float64], points: NDArray[np.float64]) -> int | None:

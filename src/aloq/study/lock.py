@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from aloq.problem.errors import JournalError, JournalInUseError, StudyError
+from aloq.study.watch import Watch
 
 _UNSUPPORTED = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL}
 
@@ -32,14 +33,15 @@ class LockedFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._pid = os.getpid()
+        absolute = path.absolute()  # the simulator may change the directory
         self._fd = _open(path)
-        self._linked = os.fstat(self._fd).st_nlink > 0  # not every file system counts links
         try:
             _lock(self._fd, path)
+            self._watch = Watch(self._fd, absolute)
         except BaseException:
             os.close(self._fd)
             raise
-        note = _pid_path(path.absolute())  # the simulator may change the directory
+        note = _pid_path(absolute)
         with contextlib.suppress(OSError):
             note.write_text(f"{self._pid} {platform.node()}\n")
         self._finalizer = weakref.finalize(self, _release, self._fd, note)
@@ -56,34 +58,42 @@ class LockedFile:
             file.seek(0)
             yield file
 
-    def write(self, data: bytes, offset: int) -> None:
-        """Make the file its first `offset` bytes and `data`, and force it to the disk. If that fails, cut it at `offset` again."""
-        self._check()
-        try:
-            os.ftruncate(self._fd, offset)
-            os.lseek(self._fd, offset, os.SEEK_SET)
-            _write_all(self._fd, data)
-            os.fsync(self._fd)
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.ftruncate(self._fd, offset)
-            raise
+    def expect(self, size: int, checksum: int) -> None:
+        """From now on, `check` and `write` refuse a file whose first `size` bytes have another CRC-32."""
+        self._watch.expect(size, checksum)
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raise ChangedFileError if somebody else changed, moved or replaced the file since our last write."""
         if self._fd < 0:
             raise StudyError(
                 f"One process holds a study: {self._path} belongs to process {self._pid}, but its fork {os.getpid()} writes. "
                 "Return the value to that process and tell it there."
             )
-        if self._linked and os.fstat(self._fd).st_nlink == 0:
-            raise OSError(errno.ENOENT, "the file was deleted", str(self._path))
+        self._watch.check()
+
+    def write(self, data: bytes, offset: int) -> None:
+        """Make the file its first `offset` bytes and `data`, and force it to the disk. If that fails, cut it at `offset` again."""
+        self.check()
+        whole = self._watch.size == offset
+        self._watch.begin()
+        try:
+            if not whole:
+                _cut(self._fd, offset)
+            _write_all(self._fd, data)
+            os.fsync(self._fd)
+        except OSError:
+            with contextlib.suppress(OSError):
+                _cut(self._fd, offset)
+            raise
+        self._watch.end(data, offset)
 
     def close(self) -> None:
         self._finalizer()
 
     def _forget(self) -> None:
         if self._finalizer.detach():
-            os.close(self._fd)
+            with contextlib.suppress(OSError):
+                os.close(self._fd)
         self._fd = -1
 
 
@@ -101,7 +111,8 @@ if hasattr(os, "register_at_fork"):
 
 def _open(path: Path) -> int:
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        # Appending, so that data never lands behind a hole: if somebody cuts the file just before a write, its size shows that.
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
     except IsADirectoryError:
         raise JournalError(f"A journal is a file, but {path} is a directory. Name a file in it, such as {path / 'study.jsonl'}.") from None
     except FileNotFoundError:
@@ -139,6 +150,12 @@ def _pid_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.pid")
 
 
+def _cut(fd: int, size: int) -> None:
+    """Make the file no longer than `size`; a shorter one, which somebody else must have cut, is not filled up."""
+    if os.fstat(fd).st_size > size:
+        os.ftruncate(fd, size)
+
+
 def _write_all(fd: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
@@ -149,4 +166,5 @@ def _release(fd: int, note: Path) -> None:
     # The note goes first: once the lock is gone, it may be the next holder's.
     with contextlib.suppress(OSError):
         note.unlink()
-    os.close(fd)
+    with contextlib.suppress(OSError):  # another part of the program may have closed it
+        os.close(fd)

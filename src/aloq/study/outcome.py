@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from aloq.problem.errors import SimulationError, StudyError
-from aloq.study.checks import real
+from aloq.study.checks import described, kept, message, real
 
 Simulate = Callable[[dict[str, Any], dict[str, Any]], Any]
 
@@ -27,14 +27,25 @@ def evaluate(simulate: Simulate, policy: dict[str, Any], environment: dict[str, 
     start = time.perf_counter()
     try:
         returned = simulate(policy, environment)
+    except KeyboardInterrupt:
+        raise
     except SimulationError as error:
-        return Outcome(None, str(error), time.perf_counter() - start)
-    except (Exception, SystemExit) as error:
-        # The first frame is this function's.
-        frames = error.__traceback__ and error.__traceback__.tb_next
-        return Outcome(None, "".join(traceback.format_exception(type(error), error, frames)).strip(), time.perf_counter() - start)
+        return Outcome(None, message(error), time.perf_counter() - start)
+    except BaseException as error:  # some packages raise more than Exception: whatever it is, this trial has failed
+        return Outcome(None, _trace(error), time.perf_counter() - start)
     seconds = time.perf_counter() - start
     try:
         return Outcome(real(returned), "", seconds)
-    except StudyError as refusal:
-        return Outcome(None, str(refusal), seconds)
+    except (StudyError, SystemExit) as refusal:
+        return Outcome(None, message(refusal), seconds)
+
+
+def _trace(error: BaseException) -> str:
+    """The traceback without its first frame, which is that of `evaluate`."""
+    frames = error.__traceback__ and error.__traceback__.tb_next
+    try:
+        return kept("".join(traceback.format_exception(type(error), error, frames)).strip())
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # an exception may be as odd as what raised it
+        return described(error)

@@ -1,22 +1,33 @@
 """The lines of a journal: strict JSON objects, so that floats come back bit for bit and any tool can read them.
 
-header  {"format": "aloq-journal", "schema": 1, "aloq": "0.1.0", "problem": {...}, "method": {...}, "seed": 0}
+header  {"format": "aloq-journal", "schema": 2, "aloq": "0.1.0", "problem": {...}, "method": {...}, "seed": 0}
 ask     {"event": "ask", "id": 0, "policy": {...}, "environment": {...}, "state": {...}}
 tell    {"event": "tell", "id": 0, "value": 3.2, "seconds": 1.5}
 fail    {"event": "fail", "id": 0, "reason": "solver diverged", "seconds": null}
 
 `state` is what the method carries to its next suggestion. `seconds` is the wall time of the simulation, null where it is not known.
+
+From schema 2 on, a line is sealed: `"line"`, its number from 1, and `"crc"`, the CRC-32 of all bytes before that word, follow as its last
+fields. A changed line has another checksum, and a line that was dropped, doubled or moved leaves those after it at the wrong number.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
 from aloq.problem.errors import StudyError
+from aloq.study.checks import shown
 
 Record = dict[str, Any]
+
+DEEPEST = 500  # levels of nesting: Python's own reader of JSON gives up at 1,000, less where it is called from
+
+_CHECKSUM = b'"crc": '
+_ENDED = re.compile(rb'"crc": "[0-9a-f]{8}"\}.?\Z', re.DOTALL)
 
 
 def dump(record: Mapping[str, Any]) -> bytes:
@@ -26,10 +37,63 @@ def dump(record: Mapping[str, Any]) -> bytes:
 
 def load(line: bytes) -> Record:
     """The object in one line. Raises ValueError for anything else."""
-    record = json.loads(line, parse_constant=_refuse_constant)
+    try:
+        record = json.loads(line, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     if not isinstance(record, dict):
         raise ValueError("a line must hold a JSON object")
+    if line.count(b"[") + line.count(b"{") > DEEPEST:  # counting is cheap, and hardly any line has so many
+        _check_depth(record)
     return record
+
+
+def _check_depth(record: Record) -> None:
+    level: list[Any] = [record]
+    for _ in range(DEEPEST):
+        level = [inner for outer in level for inner in _inside(outer)]
+    if level:
+        raise ValueError(f"it is nested more than {DEEPEST} levels deep")
+
+
+def _inside(outer: Any) -> list[Any]:
+    """The dicts and lists that stand in one."""
+    return [inner for inner in (outer.values() if isinstance(outer, dict) else outer) if isinstance(inner, dict | list)]
+
+
+def sealed(record: Mapping[str, Any], number: int) -> bytes:
+    """The line of that number, with its checksum."""
+    content = dump({**record, "line": number})[:-2] + b", "
+    return content + _checksum(content)
+
+
+def unsealed(line: bytes) -> tuple[int, Record]:
+    """Number and record of a sealed line. Raises ValueError if a bit of it has changed."""
+    content, found, written = line.rpartition(_CHECKSUM)
+    if not found:
+        raise ValueError("it has no checksum")
+    if found + written != _checksum(content):
+        raise ValueError("its checksum does not fit its content")
+    record = load(line)
+    del record["crc"]
+    number = record.pop("line", None)
+    if type(number) is not int:
+        raise ValueError(f"its number must be an integer, but is {number!r}")
+    return number, record
+
+
+def _checksum(content: bytes) -> bytes:
+    return _CHECKSUM + b'"%08x"}\n' % zlib.crc32(content)
+
+
+def is_sealed(line: bytes) -> bool:
+    """Whether a line has a checksum, right or wrong."""
+    return _CHECKSUM in line
+
+
+def has_end(line: bytes) -> bool:
+    """Whether a sealed line reaches to its checksum, so that a write that was cut short cannot have left it."""
+    return _ENDED.search(line[-32:]) is not None
 
 
 def _refuse_constant(name: str) -> Any:
@@ -42,7 +106,7 @@ def plain(name: str, value: Mapping[str, Any]) -> Record:
         raise StudyError(f"The {name} must be a dict of plain JSON values, but is a {type(value).__name__}.")
     try:
         return load(dump(value))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise StudyError(f"The {name} must hold plain JSON values and finite numbers only, but: {error}.") from error
 
 
@@ -52,5 +116,10 @@ def field(record: Record, name: str, kind: type | tuple[type, ...]) -> Any:
         raise StudyError(f"A record must have the field {name!r}, but has {sorted(record)}.")
     value = record[name]
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise StudyError(f"The field {name!r} has the wrong type: {value!r}.")
+        raise StudyError(f"The field {name!r} has the wrong type: {shown(value)}.")
     return value
+
+
+def copied(state: Record) -> Record:
+    """A copy of what was read from JSON, however deeply it is nested: `copy.deepcopy` gives up earlier."""
+    return load(dump(state))

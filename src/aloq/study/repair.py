@@ -1,26 +1,35 @@
-"""Mend a damaged journal: keep what is sure, and a copy of everything."""
+"""Mend a damaged journal, or bring it to the newest schema: keep what is sure, and a copy of everything."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from aloq.problem.errors import AloqError, JournalError
 from aloq.study import header
-from aloq.study.journal import head, lines, opened
-from aloq.study.ledger import Ledger
+from aloq.study.journal import Contents, Line, head, lines, opened, scan, text
+from aloq.study.ledger import Ledger, replay
 from aloq.study.lock import LockedFile
+from aloq.study.record import Record, is_sealed, unsealed
+from aloq.study.rescue import synced
+
+# Where one line ends and the next begins, with another character between them than an end of line.
+_SEAM = re.compile(rb'(?<="\})[^\n](?=\{")')
 
 
 @dataclass(frozen=True)
 class Repair:
-    """What `repair` did: how many records it kept, the line numbers it left out, and where the old file is."""
+    """What `repair` did: how many records it kept, and where the old file is. Lines are counted from 1."""
 
     kept: int
-    dropped: tuple[int, ...]
+    dropped: tuple[int, ...]  # lines of the old file that were left out
+    missing: tuple[int, ...]  # lines that were written once, and are nowhere in the old file
     backup: Path | None
 
 
@@ -28,41 +37,105 @@ def repair(path: str | os.PathLike[str]) -> Repair:
     """Leave out the lines of a journal that are damaged, or that make no sense without those that are.
 
     A trial that was asked for in a damaged line is lost with what was told about it, and so are all that came after it, since trials are
-    numbered in order; a damaged return leaves its trial pending. The header must be sound. The file as it was is kept beside it, as
-    NAME.backup, or NAME.backup-2 and so on; a journal without damage is left alone.
+    numbered in order; a damaged return leaves its trial pending. Lines with a checksum are put in the order in which they were written.
+    The header must be sound. The file as it was is kept beside it, as NAME.backup, or NAME.backup-2 and so on; a journal that can be read
+    is left alone.
     """
     path = Path(path)
+    with _held(path) as file:
+        try:
+            with file.reader() as old:
+                return Repair(len(_read(old, str(path)).records), (), (), None)
+        except JournalError:
+            with file.reader() as old:
+                found, records, dropped, missing = _salvaged(old, str(path))
+        backup = _rewrite(file, path, text([found, *records], found))
+        return Repair(len(records), dropped, missing, backup)
+
+
+def upgrade(path: str | os.PathLike[str]) -> Path | None:
+    """Write a journal of an older schema anew as the newest one. Gives where the old file is, or None if there was nothing to do."""
+    path = Path(path)
+    with _held(path) as file:
+        with file.reader() as old:
+            contents = _read(old, str(path))
+        if contents.header is None or contents.header["schema"] == header.SCHEMA:
+            return None
+        newest = contents.header | {"schema": header.SCHEMA}
+        return _rewrite(file, path, text([newest, *contents.records], newest))
+
+
+@contextmanager
+def _held(path: Path) -> Iterator[LockedFile]:
     with opened(path):
         pass  # says what is wrong where there is no such file, which the lock would create
-    file = LockedFile(path)
-    try:
-        with file.reader() as old:
-            kept, dropped, records = _sound(old, str(path))
-        if not dropped:
-            return Repair(records, (), None)
-        backup = _backup(path)
-        shutil.copy2(path, backup)
-        file.write(kept, 0)
-        return Repair(records, dropped, backup)
-    except OSError as error:
-        raise JournalError(f"The journal {path} cannot be repaired: {error.strerror}. It is as it was.") from error
-    finally:
-        file.close()
+    with closing(LockedFile(path)) as file:
+        try:
+            yield file
+        except OSError as error:
+            raise JournalError(f"The journal {path} cannot be read: {error.strerror}. It is as it was.") from error
 
 
-def _sound(file: BinaryIO, source: str) -> tuple[bytes, tuple[int, ...], int]:
-    """The lines that a study can follow, the numbers of the others, and how many records there are."""
+def _read(file: BinaryIO, source: str) -> Contents:
+    """A journal that a study could go on with. Raises JournalError for any other."""
+    contents = scan(file, source)
+    if contents.header is None:
+        raise JournalError(f"{source} is empty: it holds no study.")
+    problem, _, _ = header.restore(contents.header, source)
+    replay(Ledger.of(problem), contents.records, source)
+    return contents
+
+
+def _salvaged(file: BinaryIO, source: str) -> tuple[Record, list[Record], tuple[int, ...], tuple[int, ...]]:
+    """Header and records that a study can follow, the places of the other lines, and the numbers of those that are gone."""
     every = lines(file)
     first = next(every, None)
-    problem, _, _ = header.restore(head(first, source), source)
-    ledger, kept, dropped = Ledger.of(problem), [first.data if first else b""], list[int]()
-    for number, line in enumerate(every, start=2):
+    found = head(first, source)
+    problem, _, _ = header.restore(found, source)
+    sound, dropped = list[tuple[int, int, Record]](), set[int]()  # number, place, record
+    for place, line in enumerate(every, start=2):
+        pieces = list(_pieces(line, place, seal=first is not None and is_sealed(first.data)))
+        sound += [(number, place, record) for number, record in pieces]
+        if not pieces:
+            dropped.add(place)
+    ledger = Ledger.of(problem)
+    for _, place, record in sorted(sound, key=lambda each: each[:2]):
         try:
-            ledger.apply(line.load())
-            kept.append(line.data)
-        except (AloqError, ValueError):
-            dropped.append(number)
-    return b"".join(kept), tuple(dropped), len(ledger.log)
+            ledger.apply(record)
+        except AloqError:
+            dropped.add(place)
+    gone = set(range(2, max((number for number, _, _ in sound), default=1))) - {number for number, _, _ in sound} - dropped
+    return found, ledger.log, tuple(sorted(dropped)), tuple(sorted(gone))
+
+
+def _pieces(line: Line, place: int, seal: bool) -> Iterator[tuple[int, Record]]:
+    """Numbers and records of the sound lines in a line: several where the end of line between them is damaged."""
+    if not seal:
+        with suppress(ValueError):
+            yield place, line.load(None)
+        return
+    for piece in [] if line.longer else _SEAM.split(line.data):
+        for candidate in (piece, piece + b"\n", piece[:-1] + b"\n"):
+            with suppress(ValueError):
+                yield unsealed(candidate)
+                break
+
+
+def _rewrite(file: LockedFile, path: Path, content: bytes) -> Path:
+    """Replace what is in a journal. Gives where the old content is."""
+    backup = _backup(path)
+    try:
+        shutil.copy2(path, backup)
+        synced(backup)
+    except OSError as error:
+        with suppress(OSError):
+            backup.unlink()
+        raise JournalError(f"The journal {path} cannot be copied to {backup}: {error.strerror}. It is as it was.") from error
+    try:
+        file.write(content, 0)
+    except OSError as error:
+        raise JournalError(f"The journal {path} cannot be written: {error.strerror}. As it was, it is in {backup}.") from error
+    return backup
 
 
 def _backup(path: Path) -> Path:

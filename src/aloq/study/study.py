@@ -30,15 +30,16 @@ from aloq.problem.problem import Problem
 from aloq.study import header
 from aloq.study.arguments import check_executor, check_method, check_problem, check_seed, check_served, check_simulate, check_timeout
 from aloq.study.best import Best, recommended
-from aloq.study.checks import real, shown, whole
+from aloq.study.checks import kept, real, shown, whole
 from aloq.study.crew import Crew, Executors
 from aloq.study.drafts import Drafts
-from aloq.study.journal import Journal, read
+from aloq.study.journal import Journal, read, text
 from aloq.study.learner import Learner
 from aloq.study.ledger import Ledger, replay
 from aloq.study.outcome import Simulate
 from aloq.study.progress import Show, bar
 from aloq.study.record import Record, plain
+from aloq.study.rescue import write_new
 from aloq.study.retrace import retraced
 from aloq.study.run import Flight, run
 from aloq.study.supply import Supply
@@ -173,6 +174,8 @@ class Study:
 
     def _hand_out(self, records: list[Record]) -> list[Trial]:
         self._check_open()
+        if self._journal is not None:
+            self._journal.check(self._ledger.log)
         ledger, before = self._ledger, len(self._ledger.entries)
         try:
             for record in records:
@@ -192,11 +195,12 @@ class Study:
         """Report that a simulation gave no value. Once this returns, that is on the disk."""
         if not isinstance(reason, str):
             raise StudyError(f"`reason` must be a string, but is {shown(reason)}. Use str(...).")
-        self._settle({"event": "fail", "id": self._id(trial), "reason": reason, "seconds": seconds})
+        self._settle({"event": "fail", "id": self._id(trial), "reason": kept(reason), "seconds": seconds})
 
     def _settle(self, record: dict[str, Any]) -> None:
         with self._lock:
-            self._check_open()
+            if self._closed or self._rescued is None:  # else what is told is added to the rescued file, and the error says so
+                self._check_open()
             self._ledger.apply(plain("report of a simulation", record))
             self._held.discard(record["id"])
             self._save("It need not be told again: free space or restore access, and go on.")
@@ -221,6 +225,15 @@ class Study:
                 f"The journal {self._journal.path} could not be written: {error.strerror}. Every value told so far is held in memory and "
                 f"goes to the file with the next write that succeeds. {advice}"
             ) from error
+
+    def save_as(self, path: str | os.PathLike[str]) -> None:
+        """Write everything that is known to a new journal, also when this study is closed. The file must not be there yet."""
+        with self._lock:
+            known = [given := header.make(self._problem, self._method, self._seed), *self._ledger.log]
+            try:
+                write_new(Path(path).absolute(), text(known, given))
+            except OSError as error:
+                raise JournalError(f"The new journal {path} cannot be written: {error.strerror}. Name another file.") from error
 
     def optimize(
         self,
@@ -345,13 +358,20 @@ class Study:
             if self._closed:
                 return
             self._closed = True
-            if self._journal is not None:
+            if self._journal is not None and self._rescued is None:
                 try:
                     self._save("This study is closed, so that they are lost with this process.")
                 finally:
                     self._journal.close()
 
+    @property
+    def _rescued(self) -> Path | None:
+        """The file where everything is, once somebody else has changed the journal."""
+        return None if self._journal is None else self._journal.rescued
+
     def _check_open(self) -> None:
+        if self._rescued is not None:
+            raise StudyError(f"The study was stopped. To go on with it, use aloq.Study.resume({str(self._rescued)!r}).")
         if self._closed:
             raise StudyError("The study is closed. To go on with it, use aloq.Study.resume(path), or make a new one.")
 

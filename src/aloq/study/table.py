@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aloq.study.ledger import Ledger
 
@@ -19,9 +19,18 @@ def table(ledger: Ledger, policy_names: tuple[str, ...], environment_names: tupl
         "id": pd.Series([entry.trial.id for entry in entries], dtype="int64"),
         "state": pd.Series([entry.status for entry in entries], dtype="object"),
         "value": pd.Series([entry.value for entry in entries], dtype="float64"),
-        **{f"policy.{name}": pd.Series([entry.trial.policy[name] for entry in entries]) for name in policy_names},
-        **{f"environment.{name}": pd.Series([entry.trial.environment[name] for entry in entries]) for name in environment_names},
+        **{f"policy.{name}": _column([entry.trial.policy[name] for entry in entries]) for name in policy_names},
+        **{f"environment.{name}": _column([entry.trial.environment[name] for entry in entries]) for name in environment_names},
         "reason": pd.Series([entry.reason for entry in entries], dtype="object"),
         "seconds": pd.Series([entry.seconds for entry in entries], dtype="float64"),
     }
     return pd.DataFrame(columns)
+
+
+def _column(values: list[Any]) -> pd.Series[Any]:
+    import pandas as pd
+
+    try:
+        return pd.Series(values)
+    except UnicodeError:  # halves of surrogate pairs, which the type for texts cannot hold
+        return pd.Series(values, dtype="object")

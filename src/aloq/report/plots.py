@@ -15,7 +15,7 @@ from aloq.report import sensitivity as lengths
 from aloq.report import slices
 from aloq.report.drawing import BLACK, BLUE, ORANGE, VERMILION, FigureError, blank, caption
 from aloq.report.figure import draw_spending
-from aloq.report.simulated_shares import simulated_shares as spent_on
+from aloq.report.simulated_shares import simulated_shares
 from aloq.report.study_view import StudyView
 from aloq.report.summary import MOMENTS
 from aloq.study.best import Z90
@@ -88,12 +88,12 @@ def drivers(study: Study, name: str, axes: Axes | None = None) -> Axes:
     return axes
 
 
-def simulated_shares(study: Study, name: str, axes: Axes | None = None) -> Axes:
+def spending(study: Study, name: str, axes: Axes | None = None) -> Axes:
     """Where along an environment variable simulations were spent, beside how likely that part is."""
     variables = [variable.name for variable in study.problem.encoding.axes if variable.width]
     _place(name, variables, "environment")
     axes = _axes(axes)
-    draw_spending(axes, spent_on(study, name), name)
+    draw_spending(axes, simulated_shares(study, name), name)
     return axes
 
 

@@ -36,3 +36,17 @@ def _as_aloq_computes(request: pytest.FixtureRequest) -> Iterator[None]:
             yield
     else:
         yield
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs the physics engine where it cannot be loaded, and say what is missing."""
+    if item.get_closest_marker("hexapod") is None:
+        return
+    # Not above: what is imported there is imported before warnings are errors.
+    from aloq.problem.errors import UnavailableError
+    from aloq.tasks.hexapod.extra import dart
+
+    try:
+        dart()
+    except UnavailableError as error:
+        pytest.skip(str(error))

@@ -138,8 +138,8 @@ def test_tasks_are_listed_without_the_extra_of_the_hexapod(monkeypatch: pytest.M
     assert "pip install 'aloq[hexapod]'" in result.stderr
 
 
+@pytest.mark.hexapod
 def test_hexapod_archive_goes_on_with_its_file(tmp_path: Path) -> None:
-    pytest.importorskip("dartpy")
     pytest.importorskip("ribs")
     words = ("hexapod", "archive", "--out", str(tmp_path / "gaits.npz"), "--evaluations")
     for count in ("3", "5"):

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("dartpy")
-
 from aloq import tasks
 from aloq.experiments import hexapod, store
 from aloq.experiments.figures.styles import STYLES
 from aloq.experiments.target import Job, Outcome
 from aloq.tasks.hexapod import elites
 from aloq.tasks.hexapod.task import policy
+
+pytestmark = pytest.mark.hexapod
 
 
 def test_the_constant_is_run_once_and_methods_every_time() -> None:

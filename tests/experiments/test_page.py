@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import experiments_toys as toys
 import pandas as pd
 import pytest
 
+from aloq.experiments import store
 from aloq.experiments.page import write_page
 from aloq.experiments.registry import ALL, targets
-from aloq.experiments.reproduce import Plan, reproduce
+from aloq.experiments.reproduce import Plan, reproduce, rewrite
 from aloq.experiments.target import ExperimentError
 
 
@@ -49,6 +51,22 @@ def test_what_is_kept_with_the_page_is_the_same_from_the_same_results(out: Path,
     for name in ("runs.csv.gz", "table.csv", "curves.csv", "policies.csv"):
         assert (one / name).read_bytes() == (two / name).read_bytes()
     pd.testing.assert_frame_equal(pd.read_csv(one / "runs.csv.gz"), pd.read_csv(out / "branin" / "runs.csv"))
+
+
+def test_a_target_that_was_left_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the extra of the hexapod, `aloq reproduce all` opens its file and runs nothing."""
+    monkeypatch.setitem(sys.modules, "dartpy", None)
+    plan = Plan("all", runs=1, workers=1, out=tmp_path / "out", methods=("naive",))
+    said: list[str] = []
+    reproduce(plan, said.append, toys.here)
+    assert (plan.out / "hexapod" / store.FILE).exists()
+    write_page(targets(ALL), plan.out, tmp_path / "page.md")
+    text = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert text.rstrip().endswith("There are no results yet for method, arm-torque, hexapod.")
+    said.clear()
+    rewrite(plan, said.append)
+    assert said
+    assert not any(line.startswith("hexapod") for line in said)
 
 
 def test_a_page_needs_results(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import experiments_toys as toys
@@ -190,7 +192,8 @@ def test_a_run_that_raises_is_reported_not_raised() -> None:
 
 
 def test_methods_get_on_evenly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "find_spec", lambda name: True)  # as if every extra were installed
+    monkeypatch.setitem(sys.modules, "dartpy", ModuleType("dartpy"))  # as if every extra were installed
+    monkeypatch.setattr(extras, "find_spec", lambda name: True)
     found = jobs(Plan("all", runs=3, out=tmp_path, methods=METHODS), silent)
     assert [job.seed for job in found] == sorted(job.seed for job in found)
     assert len({(job.target, *job.key) for job in found}) == len(found)
@@ -199,17 +202,17 @@ def test_methods_get_on_evenly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_an_extra_that_is_missing_leaves_a_method_out_or_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "dartpy", None)
     said: list[str] = []
     found = jobs(Plan("all", runs=1), said.append)
     assert "trpo" not in {job.method for job in found}
     assert "hexapod" not in {job.target for job in found}
-    needs = {"trpo": "rl", "hexapod": "hexapod", "hexapod-rear": "hexapod"}
-    assert said == [
-        f"{n} is left out, because what it needs is not installed. To get it: pip install 'aloq[{e}]'" for n, e in needs.items()
-    ]
-    with pytest.raises(MissingExtraError, match=r"'trpo' needs what is not installed. To get it: pip install 'aloq\[rl\]'"):
+    walking = "The hexapod needs dartpy, which is not installed. To get it: pip install 'aloq[hexapod]'"
+    learning = "TRPO needs gymnasium, which is not installed. To get it: pip install 'aloq[rl]'"
+    assert said == [f"trpo is left out. {learning}", *(f"{name} is left out. {walking}" for name in ("hexapod", "hexapod-rear"))]
+    with pytest.raises(MissingExtraError, match=re.escape(learning)):
         jobs(Plan("arm-collision", runs=1, methods=("trpo",)), said.append)
-    with pytest.raises(MissingExtraError, match=r"'hexapod' needs what is not installed. To get it: pip install 'aloq\[hexapod\]'"):
+    with pytest.raises(MissingExtraError, match=re.escape(walking)):
         jobs(Plan("hexapod", runs=1), said.append)
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-import blackjax
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,6 +24,10 @@ from aloq.gp.likelihood import Data, log_posterior
 from aloq.gp.sampler import Student, advance
 from aloq.methods.model import Model
 from aloq.numerics.padding import pad
+
+with warnings.catch_warnings():  # versions for JAX before 0.9 load jaxopt, which warns that it is no longer maintained
+    warnings.simplefilter("ignore")
+    import blackjax
 
 _effective_sample_size = jax.jit(blackjax.diagnostics.effective_sample_size)
 

@@ -67,7 +67,7 @@ def test_axes_are_used_and_written(study: Study, draw: Callable[[Study, Axes], A
     axes = Figure().subplots()
     assert draw(study, axes) is axes
     for kind in ("png", "svg"):
-        axes.get_figure(root=True).savefig(tmp_path / f"figure.{kind}")
+        axes.figure.savefig(tmp_path / f"figure.{kind}")
         assert (tmp_path / f"figure.{kind}").stat().st_size > 1000
 
 

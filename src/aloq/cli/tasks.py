@@ -12,7 +12,7 @@ def tasks() -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from aloq.problem.errors import MissingExtraError
+    from aloq.problem.errors import UnavailableError
     from aloq.tasks import load, names
 
     table = Table(box=SIMPLE, padding=0)
@@ -21,8 +21,8 @@ def tasks() -> None:
     for name in names():
         try:
             task = load(name)
-        except MissingExtraError as error:
-            table.add_row(name, "", "", "", "", "needs " + escape(str(error).rpartition(": ")[2]))
+        except UnavailableError as error:
+            table.add_row(name, "", "", "", "", "needs " + escape(error.remedy))
             continue
         problem = task.problem
         variables = ", ".join(problem.policy_names), ", ".join(problem.environment_names)

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.util import find_spec
 
-from aloq.problem.errors import install
-
-# Method or task → (extra, packages that come with it).
-_NEEDS = {
-    "trpo": ("rl", ("gymnasium", "sb3_contrib")),
-    "hexapod": ("hexapod", ("dartpy",)),
-    "hexapod-rear": ("hexapod", ("dartpy",)),
-}
+from aloq.problem.errors import MissingExtraError, UnavailableError
+from aloq.tasks.hexapod.extra import dart
 
 
-def missing(name: str) -> str:
-    """What to install for a method or a task, as a command; empty if nothing is missing."""
-    extra, packages = _NEEDS.get(name, ("", ()))
-    return "" if all(find_spec(package) for package in packages) else install(extra)
+def missing(name: str) -> UnavailableError | None:
+    """What a method or a task needs and does not find; None if nothing is missing."""
+    try:
+        _NEEDS.get(name, _nothing)()
+    except UnavailableError as error:
+        return error
+    return None
+
+
+def _rl() -> None:
+    """Looks for the packages without loading them: PyTorch takes seconds."""
+    for package in ("gymnasium", "sb3_contrib"):
+        if find_spec(package) is None:
+            raise MissingExtraError.of("TRPO", package, "rl")
+
+
+def _nothing() -> None:
+    pass
+
+
+# Method or task → what raises an error if something is missing.
+_NEEDS: dict[str, Callable[[], object]] = {"trpo": _rl, "hexapod": dart, "hexapod-rear": dart}

@@ -33,7 +33,7 @@ _HOURS = {"core hours": False, "hours in lockstep": True}  # whether runs shared
 def write_page(targets: tuple[Target, ...], out: Path, page: Path) -> None:
     """The page from the results in `out`; targets without results are left out, and named."""
     remarks = _remarks(page.with_name(f"{page.stem}_remarks.md"))
-    found = [target for target in targets if (out / target.name / store.FILE).exists()]
+    found = [target for target in targets if store.finished(out / target.name)]
     if not found:
         raise ExperimentError(f"There are no results in {out} to write a page from. Run the experiments first.")
     parts = [_OPENING.format(remarks=f"{page.stem}_remarks.md"), remarks.get("", "")]

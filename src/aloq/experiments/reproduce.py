@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from aloq.experiments import lockstep, pool, registry, store
 from aloq.experiments.extras import missing
 from aloq.experiments.target import ExperimentError, Job, Results, Target, check_methods
-from aloq.problem.errors import MissingExtraError, ProblemError
+from aloq.problem.errors import ProblemError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,11 +63,12 @@ class Plan:
 def jobs(plan: Plan, say: Say) -> list[Job]:
     """All runs, in an order in which every method gets on evenly and workers seldom compile the same thing at once."""
     found = [(index, job) for index, target in enumerate(plan.targets) for job in target.jobs(plan.runs, plan.methods, plan.smoke)]
-    absent = {name: command for _, job in found for name in (job.method, job.task) if (command := missing(name))}
-    for name, command in absent.items():
+    names = dict.fromkeys(name for _, job in found for name in (job.method, job.task))
+    absent = {name: error for name in names if (error := missing(name))}
+    for name, error in absent.items():
         if name == plan.target or (plan.methods and name in plan.methods):
-            raise MissingExtraError(f"{name!r} needs what is not installed. To get it: {command}")
-        say(f"{name} is left out, because what it needs is not installed. To get it: {command}")
+            raise error
+        say(f"{name} is left out. {error}")
     order = list(dict.fromkeys(job.method for _, job in found))
     found.sort(key=lambda item: (item[1].seed, order.index(item[1].method), item[0]))
     return [job for _, job in found if job.method not in absent and job.task not in absent]
@@ -99,7 +100,7 @@ def reproduce(plan: Plan, say: Say, run: Run = pool.run) -> None:
 
 def rewrite(plan: Plan, say: Say) -> None:
     """Tables and figures of the runs that are there, whichever version ran them."""
-    targets = [target for target in plan.targets if (plan.folder(target) / store.FILE).exists()]
+    targets = [target for target in plan.targets if store.finished(plan.folder(target))]
     if not targets:
         raise ExperimentError(f"There are no results of {plan.target} in {plan.out}. Run the experiment first, without --report.")
     for target in targets:

@@ -102,6 +102,12 @@ def read(folder: Path) -> tuple[Record, list[Record]]:
     return header, runs
 
 
+def finished(folder: Path) -> bool:
+    """Whether a folder holds a finished run. A target that was left out, or killed at once, has a header alone."""
+    path = folder / FILE
+    return path.exists() and bool(parse(path.read_bytes(), path)[1])
+
+
 def parse(data: bytes, path: Path) -> tuple[Record | None, list[Record], int]:
     """Header, runs, and the number of bytes they take; a torn last line is left out."""
     *lines, _ = data.split(b"\n")

@@ -35,13 +35,26 @@ class JournalChangedError(JournalError):
         self.rescued = rescued
 
 
-class MissingExtraError(AloqError, ImportError):
+class UnavailableError(AloqError, ImportError):
+    """A part of aloq needs something that this machine lacks. The message ends with a colon and the way to get it."""
+
+    @property
+    def remedy(self) -> str:
+        """The way to get it, alone."""
+        return str(self).rpartition(": ")[2]
+
+
+class MissingExtraError(UnavailableError):
     """A part of aloq needs a package that is not installed."""
 
     @classmethod
     def of(cls, what: str, package: str, extra: str) -> MissingExtraError:
         """What needs the package, and the extra that it comes with."""
         return cls(f"{what} needs {package}, which is not installed. To get it: {install(extra)}")
+
+
+class MissingLibraryError(UnavailableError):
+    """A package is installed but cannot be loaded: a library of the system is missing, or does not fit."""
 
 
 def install(extra: str) -> str:

@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-pytest.importorskip("dartpy")
-
 from aloq.experiments.figures.damage import KINDS, by_kind, conditions, draw_conditions, kind, label
 from aloq.experiments.figures.robot import Frame, film, surfaces
 from aloq.experiments.figures.walking import draw_still, draw_strip, write_animation
@@ -20,6 +18,8 @@ from aloq.tasks.hexapod.controller import TRIPOD
 from aloq.tasks.hexapod.damage import NONE, damage
 from aloq.tasks.hexapod.simulate import settled, walk
 from aloq.tasks.hexapod.task import policy
+
+pytestmark = pytest.mark.hexapod
 
 HURT = damage({"front_right": "shortened", "back_left": "removed"})
 

@@ -60,9 +60,9 @@ def test_a_search_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path)
         search(Search(500, tmp_path / "parts.npz", seed=1), trial=play)
 
 
+@pytest.mark.hexapod
 def test_processes_change_nothing(tmp_path: Path) -> None:
     pytest.importorskip("ribs")
-    pytest.importorskip("dartpy")
     one, two = (search(Search(8, tmp_path / f"{workers}.npz", workers)) for workers in (1, 2))
     same(one, two)
     assert one.distance.max() > 1  # the tripod
@@ -89,9 +89,9 @@ def test_the_archive_that_is_shipped() -> None:
     assert np.sum(known.distance >= 1.0) >= 1000
 
 
+@pytest.mark.hexapod
 def test_the_shipped_gaits_walk_as_recorded() -> None:
     """On another processor rounding may differ, and a walk is chaotic: most must agree, not all."""
-    pytest.importorskip("dartpy")
     known = elites.shipped()
     chosen = np.random.default_rng(0).choice(len(known), 9, replace=False)
     walked = [evaluate(known.genes[gait]) for gait in chosen]
@@ -99,9 +99,9 @@ def test_the_shipped_gaits_walk_as_recorded() -> None:
     assert np.median(differences) < 0.01
 
 
+@pytest.mark.hexapod
 @pytest.mark.parametrize(("name", "legs"), [("hexapod", 4), ("hexapod-rear", 2)])
 def test_the_environment_is_independent_legs(name: str, legs: int) -> None:
-    pytest.importorskip("dartpy")
     loaded = tasks.load(name)
     states, weights = loaded.support
     assert len(states) == 3**legs
@@ -112,9 +112,9 @@ def test_the_environment_is_independent_legs(name: str, legs: int) -> None:
     assert pickle.loads(pickle.dumps(loaded)).problem == loaded.problem
 
 
+@pytest.mark.hexapod
 def test_policies_are_the_gaits_that_cross_the_line_intact() -> None:
     """On another processor rounding may differ, and a walk is chaotic: most must cross, not all."""
-    pytest.importorskip("dartpy")
     loaded, known = tasks.load("hexapod-rear"), elites.shipped()
     policies = loaded.problem.policy
     assert isinstance(policies, Archive)
@@ -125,9 +125,9 @@ def test_policies_are_the_gaits_that_cross_the_line_intact() -> None:
     assert np.median(rewards) > 100
 
 
+@pytest.mark.hexapod
 def test_expected_is_the_weighted_sum_of_simulations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The farthest walker, simulated here in each of nine conditions; then the same from the disk, without any simulation."""
-    pytest.importorskip("dartpy")
     monkeypatch.setenv("ALOQ_CACHE", str(tmp_path))
     loaded = tasks.load("hexapod-rear")
     policy = task.policy(int(np.argmax(elites.shipped().distance)))

@@ -19,9 +19,8 @@ from aloq.tasks.hexapod.controller import TRIPOD, angles
 from aloq.tasks.hexapod.damage import NONE, REMOVED, SHORTENED, damage, state
 
 
-@pytest.fixture
-def dart() -> Iterator[None]:
-    pytest.importorskip("dartpy")
+@pytest.fixture(autouse=True)
+def forget_settled_robots() -> Iterator[None]:
     yield
     simulate._settled.cache_clear()
 
@@ -63,7 +62,7 @@ def test_legs_have_names_and_states() -> None:
         state(0.7)
 
 
-@pytest.mark.usefixtures("dart")
+@pytest.mark.hexapod
 def test_damage_takes_mass_away() -> None:
     """A leg weighs .02 + .184 + .04 kg; half of the last link is lost when it is shortened."""
     for legs, mass in (({}, 2.495), ({"front_left": REMOVED}, 2.251), ({"back_right": SHORTENED}, 2.475)):
@@ -71,7 +70,7 @@ def test_damage_takes_mass_away() -> None:
     assert simulate.settled(damage({"front_left": REMOVED})).skeleton.getNumDofs() == 21
 
 
-@pytest.mark.usefixtures("dart")
+@pytest.mark.hexapod
 def test_standing_still_stays_still() -> None:
     robot = simulate.settled(NONE)
     before = np.array(robot.skeleton.getPositions())
@@ -82,7 +81,7 @@ def test_standing_still_stays_still() -> None:
     np.testing.assert_allclose(robot.skeleton.getPositions(), before, atol=2e-3)
 
 
-@pytest.mark.usefixtures("dart")
+@pytest.mark.hexapod
 def test_a_symmetric_gait_walks_straight() -> None:
     """Legs on the right swing the other way round, so half a period later they mirror those on the left. Contacts are solved one after
     the other, which breaks the symmetry a little: it may stray by a tenth of its way."""
@@ -98,7 +97,7 @@ def test_a_symmetric_gait_walks_straight() -> None:
         assert abs(sideways) < 0.1 * forward
 
 
-@pytest.mark.usefixtures("dart")
+@pytest.mark.hexapod
 @pytest.mark.parametrize(("hurt", "mirrored"), [({}, {}), ({"front_left": "removed"}, {"front_right": "removed"})])
 def test_a_gait_and_its_mirror_image_walk_alike(hurt: dict[str, str], mirrored: dict[str, str]) -> None:
     """The legs on the other side do the same. Hips turn the other way there: what was the wave's lower part becomes its upper one."""
@@ -111,7 +110,7 @@ def test_a_gait_and_its_mirror_image_walk_alike(hurt: dict[str, str], mirrored: 
         assert np.abs(there.contacts[::-1] - here.contacts).max() <= 1
 
 
-@pytest.mark.usefixtures("dart")
+@pytest.mark.hexapod
 def test_energy_does_not_explode() -> None:
     """Standing, it is m g z = 3.7 J or so. The joints' limit of 7 rad/s leaves legs of .25 m, of .244 kg each, some 3 J in all."""
     for controller in controllers(8):
@@ -120,7 +119,7 @@ def test_energy_does_not_explode() -> None:
             assert robot.skeleton.computeKineticEnergy() + robot.skeleton.computePotentialEnergy() < 12
 
 
-@pytest.mark.usefixtures("dart")
+@pytest.mark.hexapod
 def test_the_same_walk_gives_the_same_numbers_whatever_ran_before() -> None:
     hurt = damage({"front_left": REMOVED, "back_right": SHORTENED})
     gaits = [*controllers(2), TRIPOD]
@@ -131,7 +130,7 @@ def test_the_same_walk_gives_the_same_numbers_whatever_ran_before() -> None:
     assert [walk.contacts.tolist() for walk in first] == [walk.contacts.tolist() for walk in again]
 
 
-@pytest.mark.usefixtures("dart")
+@pytest.mark.hexapod
 def test_the_line_is_crossed_when_the_way_is_done() -> None:
     walked = simulate.walk(TRIPOD).distance
     last = simulate.crossing(TRIPOD, NONE, walked)
@@ -140,7 +139,7 @@ def test_the_line_is_crossed_when_the_way_is_done() -> None:
     assert simulate.crossing(TRIPOD, NONE, 2 * walked) == np.inf
 
 
-@pytest.mark.usefixtures("dart")
+@pytest.mark.hexapod
 def test_falls_are_seen() -> None:
     robot = simulate.settled(damage(dict.fromkeys(("front_left", "front_right", "back_left", "back_right"), REMOVED)))
     assert simulate.fallen(robot) == "body on the floor"
@@ -151,7 +150,7 @@ def test_falls_are_seen() -> None:
     assert simulate.fallen(robot) == "turned over"
 
 
-@pytest.mark.usefixtures("dart")
+@pytest.mark.hexapod
 def test_a_simulation_that_blows_up_is_a_failed_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     simulate.settled(NONE)
     monkeypatch.setattr(simulate, "TOO_FAST", 1e-3)

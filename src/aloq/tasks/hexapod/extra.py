@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import Any
 
-from aloq.problem.errors import MissingExtraError
+from aloq.problem.errors import MissingExtraError, MissingLibraryError
+
+# Library of the system → how to get it. libX11, which the wheel of DART needs as well, comes with these packages.
+_SYSTEM = {"libGL.so.1": "apt-get install libgl1 (Debian, Ubuntu) or dnf install mesa-libGL (Fedora)"}
+_NOT_FOUND = re.compile(r"(\S+): cannot open shared object file")
 
 
 def load(package: str) -> Any:
@@ -14,8 +19,20 @@ def load(package: str) -> Any:
         return import_module(package)
     except ModuleNotFoundError:
         raise MissingExtraError.of("The hexapod", package, "hexapod") from None
+    except ImportError as error:
+        raise MissingLibraryError(f"The hexapod needs {package}, which is installed but cannot be loaded{_cause(error)}") from error
 
 
 def dart() -> Any:
     """The physics engine."""
     return load("dartpy")
+
+
+def _cause(error: ImportError) -> str:
+    """Why a package that is there cannot be loaded, and what to do: the end of a message."""
+    found = _NOT_FOUND.search(str(error))
+    if found is None:
+        return f" ({error}). To mend it: install a version of it that fits this system"
+    library = found[1]
+    remedy = _SYSTEM.get(library, f"install the package that has {library}")
+    return f", because the system library {library} is missing. To get it: {remedy}"

@@ -13,7 +13,6 @@ import aloq
 from aloq import tasks
 from aloq.cli.main import app
 from aloq.cli.reproduce import TARGETS
-from aloq.cli.run import METHODS
 from aloq.experiments import registry as experiments
 from aloq.methods import registry
 from aloq.study.study import Study
@@ -40,8 +39,9 @@ def test_tasks_lists_every_task() -> None:
     assert all(name in result.stdout for name in tasks.names())
 
 
-def test_the_methods_in_the_help_are_those_there_are() -> None:
-    assert set(METHODS) == set(registry.names())
+def test_the_help_lists_the_methods_there_are() -> None:
+    shown = " ".join(call("run", "--help").stdout.replace("│", " ").split())
+    assert f"One of {', '.join(registry.names())}." in shown
 
 
 @pytest.mark.usefixtures("cheap_method")

@@ -11,17 +11,17 @@ import numpy as np
 
 from aloq import tasks
 from aloq.experiments import store
-from aloq.experiments.follow import Log
+from aloq.experiments.follow import StepLog
 from aloq.experiments.pool import Finished
-from aloq.experiments.target import Job, Outcome
+from aloq.experiments.target import Job, TargetResult
 
 PIDS = "ALOQ_TEST_PIDS"  # folder where slow runs leave their process's number
 
 
-def outcome(job: Job, steps: int = 3) -> Outcome:
+def outcome(job: Job, steps: int = 3) -> TargetResult:
     """Policies drawn at random; believes the truth."""
     task, generator = tasks.load(job.task), np.random.default_rng([job.seed, len(job.method)])
-    log = Log(task)
+    log = StepLog(task)
     for step in range(1, steps + 1):
         policy = task.problem.encoding.decode_policy(generator.random(task.problem.encoding.policy_dim))
         log.add(step, policy, float(task.expected([policy])[0]), 0.5, 0.01 * step)

@@ -10,7 +10,7 @@ import pytest
 from aloq import tasks
 from aloq.experiments import hexapod, store
 from aloq.experiments.figures.styles import STYLES
-from aloq.experiments.target import Job, Outcome
+from aloq.experiments.target import Job, TargetResult
 from aloq.tasks.hexapod import elites
 from aloq.tasks.hexapod.task import policy
 
@@ -33,7 +33,7 @@ def test_table_and_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert outcome.columns["evaluations"] == [3, 6]
     chosen = policy(int(np.argmax(elites.shipped().distance)))
     true = float(tasks.load("hexapod-rear").expected([chosen])[0])
-    learnt = Outcome(dict(outcome.columns) | {"true": [0.0, true]}, chosen)
+    learnt = TargetResult(dict(outcome.columns) | {"true": [0.0, true]}, chosen)
     results = store.results({"smoke": True}, [store.record(constant, outcome, 1.0), store.record(other, learnt, 1.0)])
     table = hexapod.TARGET.table(results)
     assert table["method"].tolist() == ["rq-aloq", "best-intact"]

@@ -20,7 +20,7 @@ from jax import Array, random
 from aloq import tasks
 from aloq.acquisition.improvement import VisitedEI
 from aloq.experiments import lockstep, pool, store
-from aloq.experiments.batch import Batches, Row
+from aloq.experiments.batch import Batches, LaneRow
 from aloq.experiments.follow import follow
 from aloq.experiments.lockstep import in_step
 from aloq.experiments.reproduce import Plan, reproduce
@@ -163,7 +163,7 @@ def test_large_results_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> N
     fetch = jax.device_get
     monkeypatch.setattr(jax, "device_get", lambda arrays: fetches.append(set(arrays)) or fetch(arrays))
 
-    def work(i: int) -> tuple[Row, float, float, Any]:
+    def work(i: int) -> tuple[LaneRow, float, float, Any]:
         made: Any = spread(np.asarray(float(i)))
         small, twice = float(made["small"]), np.asarray(made["twice"]).item()
         return made["large"], small, twice, float(gathered(made, np.asarray(100.0))) if i != 1 else None

@@ -17,7 +17,7 @@ from aloq.experiments.comparison import BELIEVERS, Batch, Comparison
 from aloq.experiments.figures.styles import STYLES
 from aloq.experiments.follow import VARIANTS, configured, follow
 from aloq.experiments.reproduce import Plan, reproduce
-from aloq.experiments.target import Job, Outcome, Results, paper
+from aloq.experiments.target import Job, Results, TargetResult, paper
 from aloq.methods import registry as methods
 from aloq.methods.aloq import ALOQ
 from aloq.study.study import Study
@@ -106,7 +106,7 @@ def test_results_have_nan_where_a_method_believes_nothing() -> None:
     jobs = [Job("branin", "branin", method, 0) for method in ("trpo", "aloq")]
     plain = toys.outcome(jobs[0])
     assert plain.policy is not None
-    without = Outcome(dict(plain.columns) | {"believed": [None] * 3}, plain.policy)
+    without = TargetResult(dict(plain.columns) | {"believed": [None] * 3}, plain.policy)
     found = store.results({"smoke": False}, [store.record(jobs[0], without, 1.0), store.record(jobs[1], plain, 1.0)])
     assert found.runs["believed"].dtype == float
     np.testing.assert_array_equal(found.runs["believed"].isna(), found.runs["method"] == "trpo")

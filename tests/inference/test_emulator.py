@@ -14,7 +14,7 @@ from aloq.inference import Emulator, GaussianNoise, SliceSampler, infer
 from aloq.inference.infer import Likelihood
 from aloq.inference.prior import Prior
 from aloq.inference.surrogate import Surrogate
-from aloq.inference.trials import Simulator, Trials
+from aloq.inference.trials import Trials, TrialSimulator
 from aloq.numerics.computing import computing
 from aloq.problem.errors import ProblemError, StudyError
 
@@ -55,7 +55,7 @@ def test_the_budget_is_shared_by_the_policies_and_kept() -> None:
 
 def test_an_emulator_that_knows_little_says_so() -> None:
     """Twelve simulations of a rough function: the variance must cover what the mean misses, so that the truth stays probable."""
-    prior, simulator = Prior.of(PRIOR), Simulator(lambda p, e: math.sin(30 * e["load"]))
+    prior, simulator = Prior.of(PRIOR), TrialSimulator(lambda p, e: math.sin(30 * e["load"]))
     surrogate = Surrogate.over_prior(prior, ({"speed": 1.0},), simulator, FIRST, seed=0)
     u = np.linspace(0, 1, 200)[:, None]
     mean, variance = surrogate.predict(u)
@@ -68,7 +68,7 @@ def test_ranks_of_the_truth_are_uniform() -> None:
     """Simulation-based calibration as for the sampler, with one emulator for all data sets. chi² over 5 bins; false alarm 1e-4."""
     policy, noise = {"speed": 2.0}, GaussianNoise(0.5)
     prior = Prior.of(PRIOR)
-    surrogate = Surrogate.over_prior(prior, (policy,), Simulator(sway), FIRST, seed=0)
+    surrogate = Surrogate.over_prior(prior, (policy,), TrialSimulator(sway), FIRST, seed=0)
     rng, ranks = np.random.default_rng(1), []
     for seed in range(60):
         load = rng.uniform(0, 3)

@@ -40,7 +40,7 @@ JITTER = 1e5
 FLOOR = 1e2
 
 
-class Visited(NamedTuple):
+class VisitedPolicies(NamedTuple):
     """The visited policies, padded, and draws of their fbar."""
 
     sites: Any  # as the belief makes them
@@ -64,12 +64,12 @@ class VisitedEI(PolicyRule):
         if self.draws < 2 or self.draws.bit_count() != 1:
             raise ProblemError(f"`draws` must be a power of two, such as 256, but it is {self.draws!r}.")
 
-    def reference(self, belief: Belief, known: Points, incumbent: Points, seed: list[int]) -> Visited:
+    def reference(self, belief: Belief, known: Points, incumbent: Points, seed: list[int]) -> VisitedPolicies:
         size = padded_size(len(known))
         normal = normal_draws(len(belief.noise), self.draws, size, seed)
         return _visited(belief, pad(known, size), pad(np.ones(len(known)), size), normal)
 
-    def score(self, belief: Belief, pi: Array, reference: Visited) -> Array:
+    def score(self, belief: Belief, pi: Array, reference: VisitedPolicies) -> Array:
         mean, variance = belief.mean_and_variance(pi)
         cross = belief.between(belief.sites(pi), reference.sites) * reference.known
         w = jnp.einsum("skj,smj->smk", reference.inverse, cross)
@@ -90,7 +90,7 @@ def normal_draws(blocks: int, count: int, dim: int, seed: list[int]) -> Points:
 
 
 @compiled()
-def _visited(belief: Belief, policies: Array, known: Array, normal: Array) -> Visited:
+def _visited(belief: Belief, policies: Array, known: Array, normal: Array) -> VisitedPolicies:
     """Draws of fbar at the policies, (k, d), in descending order of their mean."""
     order = jnp.argsort(jnp.where(known > 0, -expected(belief.mean(policies)), jnp.inf))
     policies, known = policies[order], known[order]
@@ -101,4 +101,4 @@ def _visited(belief: Belief, policies: Array, known: Array, normal: Array) -> Vi
     inverse = jax.vmap(lambda factor: solve_triangular(factor, jnp.eye(len(known), dtype=factor.dtype), lower=True))(chol)
     draws = mean[:, None] + jnp.einsum("skj,scj->sck", chol, normal)
     best = jnp.max(jnp.where(known > 0, draws, -jnp.inf), axis=-1)
-    return Visited(sites, inverse, known, normal, best)
+    return VisitedPolicies(sites, inverse, known, normal, best)

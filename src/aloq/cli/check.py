@@ -11,7 +11,7 @@ import typer
 from aloq.cli.errors import clean_exit
 
 if TYPE_CHECKING:
-    from aloq.cli.jobs import Job
+    from aloq.cli.jobs import RunRequest
     from aloq.study.trial import Trial
 
 
@@ -51,7 +51,7 @@ def _effect(what: str, change: float, noise: float) -> str:
     )
 
 
-def _simulate(job: Job, trials: list[Trial]) -> list[float]:
+def _simulate(job: RunRequest, trials: list[Trial]) -> list[float]:
     from contextlib import closing
 
     from aloq.study.crew import Crew
@@ -69,7 +69,7 @@ def _simulate(job: Job, trials: list[Trial]) -> list[float]:
     return found
 
 
-def _trials(job: Job) -> dict[str, Trial]:
+def _trials(job: RunRequest) -> dict[str, Trial]:
     """A pair, the same again, then with one independent part of the environment moved at a time, then with every policy variable moved.
 
     Variables of a joint sample come together, and so are moved together: apart, they would be an environment that never happens.
@@ -93,7 +93,7 @@ def _trials(job: Job) -> dict[str, Trial]:
     return {what: Trial(number, *pair) for number, (what, pair) in enumerate(pairs.items())}
 
 
-def _described(job: Job, trial: Trial) -> str:
+def _described(job: RunRequest, trial: Trial) -> str:
     from aloq.integrations.program import Program
 
     if isinstance(job.simulate, Program) and job.simulate.input == "arguments":

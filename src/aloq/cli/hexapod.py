@@ -34,11 +34,11 @@ def archive(
     Stop it and start it again at will: it goes on from the last batch of simulations.
     """
     with clean_exit():
-        from aloq.tasks.hexapod.search import Search, search
+        from aloq.tasks.hexapod.search import GaitSearch, search
 
         try:
             with _bar(evaluations) as report:
-                found = search(Search(evaluations, out, workers, seed), report)
+                found = search(GaitSearch(evaluations, out, workers, seed), report)
         except KeyboardInterrupt:
             typer.echo(f"Interrupted. {out} holds the finished batches; give the command again to go on.", err=True)
             raise

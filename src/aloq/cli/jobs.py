@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Job(Settings):
+class RunRequest(Settings):
     """A problem, its simulator, and how to run the study."""
 
     name: str
@@ -27,7 +27,7 @@ class Job(Settings):
     task: Task | None = None  # where the truth is known
 
 
-def load(what: str) -> Job:
+def load(what: str) -> RunRequest:
     """The job that a word on the command line names."""
     if what.endswith(".toml"):
         return _from_file(read(Path(what)))
@@ -37,19 +37,19 @@ def load(what: str) -> Job:
     from aloq import tasks
 
     task = tasks.load(what)
-    return Job(f"{task.name}: {task.description}", task.problem, task.simulate, task=task)
+    return RunRequest(f"{task.name}: {task.description}", task.problem, task.simulate, task=task)
 
 
-def _from_file(file: StudyFile) -> Job:
+def _from_file(file: StudyFile) -> RunRequest:
     if file.program is None:
         raise ProblemError(
             f'{file.path}: to simulate, there must be a `command`. Add command = ["./simulate", ...] above the first [table]. To simulate '
             f"by hand, use `aloq ask {file.path}` and `aloq tell`."
         )
-    return Job(str(file.path), file.problem, file.program, **{name: getattr(file, name) for name in RUN_KEYS})
+    return RunRequest(str(file.path), file.problem, file.program, **{name: getattr(file, name) for name in RUN_KEYS})
 
 
-def _from_python(path: Path, name: str) -> Job:
+def _from_python(path: Path, name: str) -> RunRequest:
     from aloq.problem.problem import Problem
 
     module = _module(path)
@@ -58,7 +58,7 @@ def _from_python(path: Path, name: str) -> Job:
         raise ProblemError(f"{name!r} in {path} must be an aloq.Problem, but is {type(problem).__name__}. Write {path}:NAME with its name.")
     if not callable(simulate):
         raise ProblemError(f"`simulate` in {path} must be a function of (policy, environment), but is {type(simulate).__name__}.")
-    return Job(f"{path}:{name}", problem, simulate)
+    return RunRequest(f"{path}:{name}", problem, simulate)
 
 
 def _module(path: Path) -> Any:

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from aloq.cli.errors import clean_exit
+from aloq.methods import registry
 
 if TYPE_CHECKING:
-    from aloq.cli.jobs import Job
+    from aloq.cli.jobs import RunRequest
     from aloq.study.study import Study
     from aloq.tasks import Task
-
-# Written out, because asking `aloq.methods.registry` loads JAX, and `--help` should not wait for it.
-METHODS = ("aloq", "aloq-paper", "rq-aloq", "us-aloq", "unwarped-aloq", "one-step-aloq", "naive", "wsn", "reinforce")
 
 
 def run(
@@ -25,7 +23,7 @@ def run(
         str,
         typer.Argument(metavar="TASK|STUDY.toml|FILE.py:problem", help="A name that `aloq tasks` lists, a study file, or a Python file."),
     ],
-    method: Annotated[str | None, typer.Option(metavar="NAME", help=f"One of {', '.join(METHODS)}. [default: aloq]")] = None,
+    method: Annotated[str | None, typer.Option(metavar="NAME", help=f"One of {', '.join(registry.names())}. [default: aloq]")] = None,
     evaluations: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Simulations in all, those in the journal included. [default: 100]")
     ] = None,
@@ -47,7 +45,6 @@ def run(
     """
     with clean_exit():
         from aloq.cli.jobs import load
-        from aloq.methods import registry
         from aloq.study.study import Study
 
         given: dict[str, Any] = {"method": method, "evaluations": evaluations, "seed": seed, "journal": journal, "parallel": parallel}
@@ -63,7 +60,7 @@ def run(
                 _draw(study, job.task, figure)
 
 
-def _optimize(study: Study, job: Job) -> None:
+def _optimize(study: Study, job: RunRequest) -> None:
     try:
         study.optimize(job.simulate, job.evaluations, parallel=job.parallel, timeout=job.timeout, retries=job.retries)
     except KeyboardInterrupt:
@@ -87,7 +84,7 @@ def _print_best(study: Study, task: Task | None) -> None:
         typer.echo(f"Failed          {study.counts.failed} of {sum(study.counts)} simulations.{where}")
 
 
-def _check_figure(path: Path, job: Job) -> None:
+def _check_figure(path: Path, job: RunRequest) -> None:
     """A figure that cannot be drawn is refused before the work, not after it."""
     from aloq.problem.errors import ProblemError
     from aloq.report.drawing import check_writable

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aloq.experiments import torque
-from aloq.experiments.target import ALL_METHODS, Job, Outcome, Results, paper
+from aloq.experiments.target import ALL_METHODS, Job, Results, TargetResult, paper
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,9 +36,9 @@ class Torque:
     def jobs(self, runs: int, methods: Sequence[str] | None, smoke: bool) -> list[Job]:
         return [Job(self.name, "arm-torque", ALL_METHODS, seed, smoke) for seed in range(runs)]
 
-    def perform(self, job: Job) -> Outcome:
+    def perform(self, job: Job) -> TargetResult:
         rows = torque.run(job.seed, job.smoke)
-        return Outcome({name: [row[name] for row in rows] for name in ("method", "evaluations", "mean_cost", *_SHARES)})
+        return TargetResult({name: [row[name] for row in rows] for name in ("method", "evaluations", "mean_cost", *_SHARES)})
 
     def table(self, results: Results) -> pd.DataFrame:
         from aloq.experiments.figures.quartiles import in_order

@@ -27,17 +27,17 @@ from aloq.numerics.compiled import Call
 SMALL = 1 << 20
 
 
-class Batch:
+class LaneBatch:
     """The arrays that one execution gave."""
 
     def __init__(self, arrays: list[jax.Array]) -> None:
         self.arrays, self.width = arrays, arrays[0].shape[0]
         self._fetched: dict[int, NDArray[Any]] = {}
 
-    def rows(self, lanes: list[int]) -> list[list[Row]]:
+    def rows(self, lanes: list[int]) -> list[list[LaneRow]]:
         """What each lane has of every array."""
-        columns = [Column(self, i) for i in range(len(self.arrays))]
-        return [[Row(column, lane) for column in columns] for lane in lanes]
+        columns = [LaneColumn(self, i) for i in range(len(self.arrays))]
+        return [[LaneRow(column, lane) for column in columns] for lane in lanes]
 
     def fetched(self, index: int) -> NDArray[Any]:
         """An array on the host, fetched once for all lanes."""
@@ -47,12 +47,12 @@ class Batch:
         return self._fetched[index]
 
 
-class Column:
+class LaneColumn:
     """One array of a batch. Calls whose rows are of the same columns go together, so that it is looked at often, and is plain."""
 
     __slots__ = ("batch", "index", "width")
 
-    def __init__(self, batch: Batch, index: int) -> None:
+    def __init__(self, batch: LaneBatch, index: int) -> None:
         self.batch, self.index, self.width = batch, index, batch.width
 
     @property
@@ -60,12 +60,12 @@ class Column:
         return self.batch.arrays[self.index]
 
 
-class Row:
+class LaneRow:
     """One lane of a column; NumPy makes an array of it, and a compiled function takes it for one."""
 
     __slots__ = ("column", "lane")
 
-    def __init__(self, column: Column, lane: int) -> None:
+    def __init__(self, column: LaneColumn, lane: int) -> None:
         self.column, self.lane = column, lane
 
     @property
@@ -145,7 +145,7 @@ class Batches:
             jax.block_until_ready(out)  # type: ignore[no-untyped-call]
         self._count(group, width, arguments, time.perf_counter() - start)
         arrays, form = jax.tree.flatten(out)
-        return [jax.tree.unflatten(form, rows) for rows in Batch(arrays).rows(lanes)]
+        return [jax.tree.unflatten(form, rows) for rows in LaneBatch(arrays).rows(lanes)]
 
     def _count(self, group: _Group, width: int, arguments: list[Any], seconds: float) -> None:
         member = group.members[0]
@@ -169,7 +169,7 @@ class _Member:
     call: Call
     leaves: list[Any]
     structure: Any
-    anchor: Row | None  # the first row among the arguments, which says what lane the call takes
+    anchor: LaneRow | None  # the first row among the arguments, which says what lane the call takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,13 +202,13 @@ def _groups(calls: Sequence[Sequence[Call]]) -> list[_Group]:
     return [_Group(members) for members in found.values()]
 
 
-def _looked_at(given: list[Any]) -> tuple[Row | None, list[Any], list[Hashable]]:
+def _looked_at(given: list[Any]) -> tuple[LaneRow | None, list[Any], list[Hashable]]:
     """The first row, all arguments as rows of its lane or as arrays, and what those of calls that go together have in common."""
-    anchor: Row | None = None
+    anchor: LaneRow | None = None
     leaves: list[Any] = []
     kinds: list[Hashable] = []
     for leaf in given:
-        if isinstance(leaf, Row):
+        if isinstance(leaf, LaneRow):
             anchor = leaf if anchor is None else anchor
             if leaf.lane == anchor.lane and leaf.column.width == anchor.column.width:
                 leaves.append(leaf)
@@ -223,7 +223,7 @@ def _looked_at(given: list[Any]) -> tuple[Row | None, list[Any], list[Hashable]]
 def _joined(leaves: Sequence[Any], lanes: list[int], width: int) -> Any:
     """One argument of all members, on a leading axis; lanes that nobody uses repeat somebody's, which prolongs no loop."""
     first = leaves[0]
-    if isinstance(first, Row):
+    if isinstance(first, LaneRow):
         return first.column.array
     places = dict(zip(lanes, leaves, strict=True))
     filled = [places.get(lane, first) for lane in range(width)]

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from aloq.experiments.follow import TRPO, configured, follow, follow_trpo
-from aloq.experiments.target import Job, Outcome, Results, paper
+from aloq.experiments.target import Job, Results, TargetResult, paper
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +73,7 @@ class Comparison:
         pairs = [(batch.task, method) for batch in self.full for method in batch.methods if method in chosen]
         return [Job(self.name, task, method, seed, smoke) for seed in range(runs) for task, method in pairs]
 
-    def perform(self, job: Job) -> Outcome:
+    def perform(self, job: Job) -> TargetResult:
         from aloq import tasks
 
         batch = next(batch for batch in self.batches(job.smoke) if batch.task == job.task and job.method in batch.methods)

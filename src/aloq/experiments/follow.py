@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
-from aloq.experiments.target import Outcome
+from aloq.experiments.target import TargetResult
 from aloq.methods import registry
 from aloq.methods.aloq import ALOQ
 from aloq.methods.interface import Method
@@ -36,7 +36,7 @@ def configured(name: str, initial: int | None = None) -> Method:
 
 
 @dataclass
-class Log:
+class StepLog:
     """Rows as they are recorded."""
 
     task: Task
@@ -51,17 +51,17 @@ class Log:
         for column, value in zip(self.columns.values(), row, strict=True):
             column.append(value)
 
-    def outcome(self) -> Outcome:
-        return Outcome(self.columns, self.policy)
+    def outcome(self) -> TargetResult:
+        return TargetResult(self.columns, self.policy)
 
 
-def follow(task: Task, method: Method, seed: int, evaluations: int, checkpoints: Collection[int]) -> Outcome:
+def follow(task: Task, method: Method, seed: int, evaluations: int, checkpoints: Collection[int]) -> TargetResult:
     """A study, one evaluation after the other; `seconds` is what the method took to choose one, averaged since the last record.
 
     A recommendation is recorded after the next trial was asked for: the suggestion has then just brought the hyperparameter samples up
     to date, and the recommendation, which ignores what is pending, uses them instead of drawing the same ones again.
     """
-    study, log = Study(task.problem, method, seed=seed), Log(task)
+    study, log = Study(task.problem, method, seed=seed), StepLog(task)
     spent: list[float] = []
     for told in range(evaluations):
         start = time.perf_counter()
@@ -76,18 +76,18 @@ def follow(task: Task, method: Method, seed: int, evaluations: int, checkpoints:
     return log.outcome()
 
 
-def _record(log: Log, study: Study, told: int, spent: list[float]) -> None:
+def _record(log: StepLog, study: Study, told: int, spent: list[float]) -> None:
     best = study.best()
     log.add(told, best.policy, best.mean, best.std, sum(spent) / len(spent))
 
 
-def follow_trpo(task: Task, seed: int, evaluations: int, checkpoints: Collection[int]) -> Outcome:
+def follow_trpo(task: Task, seed: int, evaluations: int, checkpoints: Collection[int]) -> TargetResult:
     """TRPO, which believes nothing: the mean of its policy is what it recommends."""
     learn: Callable[..., list[tuple[int, Mapping[str, Any]]]] = import_module("aloq.integrations.trpo").learn
     start = time.perf_counter()
     seen = learn(task, evaluations, seed, sorted({*checkpoints, evaluations}))
     each = (time.perf_counter() - start) / evaluations
-    log = Log(task)
+    log = StepLog(task)
     for count, policy in seen:
         log.add(count, policy, None, None, each)
     return log.outcome()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from aloq.experiments.comparison import SMOKE_METHODS, Batch
 from aloq.experiments.follow import configured, follow
-from aloq.experiments.target import Job, Outcome, Results
+from aloq.experiments.target import Job, Results, TargetResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +57,7 @@ class Damaged:
         found = [Job(self.name, task, method, seed, smoke) for seed in range(runs) for task, method in pairs]
         return [job for job in found if job.method != BEST_INTACT or job.seed == 0]
 
-    def perform(self, job: Job) -> Outcome:
+    def perform(self, job: Job) -> TargetResult:
         from aloq import tasks
 
         batch = next(batch for batch in self.batches(job.smoke) if batch.task == job.task)
@@ -89,14 +89,14 @@ class Damaged:
         return found | {"walking": _draw_walking(results, panels[0][0])}
 
 
-def _constant(task: Task, checkpoints: list[int]) -> Outcome:
+def _constant(task: Task, checkpoints: list[int]) -> TargetResult:
     """The best intact gait, which learns nothing."""
     from aloq.tasks.hexapod.task import best_intact, policy
 
     chosen = policy(best_intact())
     true, nothing = float(task.expected([chosen])[0]), [None] * len(checkpoints)
     columns: dict[str, list[Any]] = {"evaluations": checkpoints, "true": [true] * len(checkpoints), "believed": nothing, "std": nothing}
-    return Outcome(columns | {"seconds": [0.0] * len(checkpoints)}, chosen)
+    return TargetResult(columns | {"seconds": [0.0] * len(checkpoints)}, chosen)
 
 
 def _draw_walking(results: Results, task: Task) -> Figure:

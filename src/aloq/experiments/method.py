@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aloq.experiments.follow import configured
-from aloq.experiments.target import Job, Outcome, Results
+from aloq.experiments.target import Job, Results, TargetResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +34,7 @@ class Panels:
     def jobs(self, runs: int, methods: Sequence[str] | None, smoke: bool) -> list[Job]:
         return [Job(self.name, self.task, method, 0, smoke) for method in self.methods if methods is None or method in methods]
 
-    def perform(self, job: Job) -> Outcome:
+    def perform(self, job: Job) -> TargetResult:
         from aloq import tasks
         from aloq.experiments.figures.belief_panels import belief
         from aloq.study.study import Study
@@ -44,7 +44,7 @@ class Panels:
         study.optimize(task.simulate, self._evaluations(job.smoke), progress=False)
         study.ask()  # brings the hyperparameter samples up to date, so that each prediction need not
         seen = belief(study, task).astype(object)
-        return Outcome({str(name): column.where(column.notna(), None).tolist() for name, column in seen.items()})
+        return TargetResult({str(name): column.where(column.notna(), None).tolist() for name, column in seen.items()})
 
     def table(self, results: Results) -> pd.DataFrame | None:
         return None

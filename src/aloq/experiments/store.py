@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import aloq
-from aloq.experiments.target import ExperimentError, Job, Outcome, Results, Target
+from aloq.experiments.target import ExperimentError, Job, Results, Target, TargetResult
 from aloq.study.lock import LockedFile
 from aloq.study.record import Record, dump, load
 
@@ -46,7 +46,7 @@ def _processor() -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
 
 
-def record(job: Job, outcome: Outcome, seconds: float) -> Record:
+def record(job: Job, outcome: TargetResult, seconds: float) -> Record:
     """The line of a finished run."""
     identity = {"task": job.task, "method": job.method, "seed": job.seed}
     columns = {name: list(values) for name, values in outcome.columns.items()}

@@ -41,7 +41,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TargetResult:
     """What a run gave: columns of equal length, a row a recorded step; and the policy it ended with, if it ended with one."""
 
     columns: Mapping[str, Sequence[Any]]
@@ -85,7 +85,7 @@ class Target(Protocol):
 
     def jobs(self, runs: int, methods: Sequence[str] | None, smoke: bool) -> list[Job]: ...
 
-    def perform(self, job: Job) -> Outcome: ...
+    def perform(self, job: Job) -> TargetResult: ...
 
     def table(self, results: Results) -> pd.DataFrame | None:
         """Our numbers beside the paper's, if the paper has any."""

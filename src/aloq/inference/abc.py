@@ -17,7 +17,7 @@ import numpy as np
 
 from aloq.inference.posterior import Posterior
 from aloq.inference.prior import Prior
-from aloq.inference.trials import Simulator, Trials
+from aloq.inference.trials import Trials, TrialSimulator
 from aloq.problem.checks import Array
 from aloq.problem.errors import InferenceError, ProblemError
 from aloq.study.arguments import check_seed
@@ -87,7 +87,7 @@ class Population:
         self, distance: Distance, parents: Particles, tolerance: float, left: int, rng: np.random.Generator
     ) -> tuple[Particles | None, int]:
         """New particles within the tolerance, and what they cost; None where that is more than is left."""
-        kernel = Kernel.around(parents)
+        kernel = Smoothing.around(parents)
         most = min(left, int(self.particles / self.least))
         found: list[tuple[Array, Array]] = []
         spent = kept = 0
@@ -124,14 +124,14 @@ class Particles:
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel:
+class Smoothing:
     """A mixture of Gaussians around particles, restricted to the cube."""
 
     centres: Particles
     factor: Array  # (F, F) lower triangular, of the covariance
 
     @classmethod
-    def around(cls, particles: Particles) -> Kernel:
+    def around(cls, particles: Particles) -> Smoothing:
         """With twice the covariance of the particles, which keeps the weights' variance small (Beaumont et al. 2009)."""
         centred = particles.u - particles.weights @ particles.u
         covariance = 2 * (particles.weights * centred.T) @ centred
@@ -163,7 +163,7 @@ class Distance:
 
     prior: Prior
     trials: Trials
-    simulator: Simulator
+    simulator: TrialSimulator
     summary: Summary
     observed: Array  # (s,)
     unit: Array = field(default_factory=lambda: np.ones(1))  # (s,)
@@ -200,7 +200,7 @@ def infer_abc(
 
     `seed` decides which environments are tried. The simulator's own randomness is its own affair.
     """
-    believed, seen, simulator = Prior.of(prior), Trials.read(trials), Simulator(simulate)
+    believed, seen, simulator = Prior.of(prior), Trials.read(trials), TrialSimulator(simulate)
     rng = np.random.default_rng(check_seed(seed))
     chosen = Population() if method is None else method
     if not isinstance(chosen, Population | Rejection):

@@ -13,7 +13,7 @@ from aloq.inference.noise import GaussianNoise
 from aloq.inference.posterior import Posterior
 from aloq.inference.prior import Prior
 from aloq.inference.slice import GROUPS, Draws, SliceSampler
-from aloq.inference.trials import Simulator, Trials
+from aloq.inference.trials import Trials, TrialSimulator
 from aloq.problem.checks import Array
 from aloq.problem.errors import InferenceError, InferenceWarning, ProblemError
 from aloq.study.arguments import check_seed
@@ -42,7 +42,7 @@ class Simulated:
 
     prior: Prior
     policies: tuple[dict[str, Any], ...]
-    simulator: Simulator
+    simulator: TrialSimulator
 
     def predict(self, u: Array) -> tuple[Array, Array]:
         found = self.simulator.returns(self.policies, self.prior.environments(u))
@@ -80,7 +80,7 @@ def infer(
     environment)` is the simulator; `noise` says how a real return scatters around the simulated one. With an `emulator`, the simulator
     is called as often as its budget says, and a Gaussian process stands in for it.
     """
-    believed, seen, simulator = Prior.of(prior), Trials.read(trials), Simulator(simulate)
+    believed, seen, simulator = Prior.of(prior), Trials.read(trials), TrialSimulator(simulate)
     _check(noise, GaussianNoise, "noise", "GaussianNoise(0.5)")
     sampler = SliceSampler() if sampler is None else sampler
     _check(sampler, SliceSampler, "sampler", "SliceSampler()")
@@ -96,7 +96,7 @@ def infer(
     return _emulated(believed, seen, simulator, noise, sampler, emulator, seed)
 
 
-def _enumerated(prior: Prior, likelihood: Likelihood, simulator: Simulator) -> Posterior:
+def _enumerated(prior: Prior, likelihood: Likelihood, simulator: TrialSimulator) -> Posterior:
     u, mass = prior.atoms()
     log_weights = likelihood(u) + np.log(mass)
     best = int(np.argmax(log_weights))
@@ -115,7 +115,7 @@ def _enumerated(prior: Prior, likelihood: Likelihood, simulator: Simulator) -> P
 
 
 def _emulated(
-    prior: Prior, trials: Trials, simulator: Simulator, noise: GaussianNoise, sampler: SliceSampler, emulator: Emulator, seed: int
+    prior: Prior, trials: Trials, simulator: TrialSimulator, noise: GaussianNoise, sampler: SliceSampler, emulator: Emulator, seed: int
 ) -> Posterior:
     """A first emulator over the whole prior, then one with simulations added where the first puts the posterior."""
     from aloq.inference.surrogate import Surrogate
@@ -129,7 +129,7 @@ def _emulated(
         return _sampled(prior, Likelihood(trials, noise, surrogate), sampler, simulator, [seed, 0])
 
 
-def _sampled(prior: Prior, likelihood: Likelihood, sampler: SliceSampler, simulator: Simulator, seed: list[int]) -> Posterior:
+def _sampled(prior: Prior, likelihood: Likelihood, sampler: SliceSampler, simulator: TrialSimulator, seed: list[int]) -> Posterior:
     draws = sampler.sample(likelihood, len(prior.sources), np.random.default_rng(seed))
     mode = _mode(prior, likelihood, draws)
     _check_fit(prior, likelihood, mode)

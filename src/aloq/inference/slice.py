@@ -147,18 +147,18 @@ def _sweep(density: Density, u: Array, h: Array, beta: float, rng: np.random.Gen
     halves = np.arange(len(u)).reshape(GROUPS, 2, -1)
     for moving, still in ((0, 1), (1, 0)):
         rows = halves[:, moving].ravel()
-        chains = _Chains(u[rows], h[rows], beta)
+        chains = _SliceChains(u[rows], h[rows], beta)
         chains = _stepping_out(density, chains, _differences(u, halves[:, still], rng), rng)
         for _ in range(JUMPS):
             chains = _jump(density, chains, _differences(u, halves[:, still], rng), rng)
         u[rows], h[rows] = chains.u, chains.h
     rows = np.flatnonzero(rng.random(len(u)) < SHARE_ACROSS)
-    chains = _across(density, _Chains(u[rows], h[rows], beta), rng)
+    chains = _across(density, _SliceChains(u[rows], h[rows], beta), rng)
     u[rows], h[rows] = chains.u, chains.h
     return u, h
 
 
-class _Chains(NamedTuple):
+class _SliceChains(NamedTuple):
     """Some chains, and the power of the likelihood."""
 
     u: Array  # (n, F)
@@ -170,13 +170,13 @@ class _Chains(NamedTuple):
         return np.asarray(self.h - rng.exponential(size=len(self.h)) / self.beta)
 
 
-def _stepping_out(density: Density, chains: _Chains, direction: Array, rng: np.random.Generator) -> _Chains:
+def _stepping_out(density: Density, chains: _SliceChains, direction: Array, rng: np.random.Generator) -> _SliceChains:
     """A slice along the direction, its bracket grown in steps as long as that."""
     level = chains.level(rng)
     return _shrink(density, chains, direction, level, *_step_out(density, chains.u, direction, level, rng), rng)
 
 
-def _jump(density: Density, chains: _Chains, direction: Array, rng: np.random.Generator) -> _Chains:
+def _jump(density: Density, chains: _SliceChains, direction: Array, rng: np.random.Generator) -> _SliceChains:
     """A step by the whole direction, taken if it stays above the level: Metropolis' rule."""
     proposal = chains.u + direction
     value = density(proposal)
@@ -184,7 +184,7 @@ def _jump(density: Density, chains: _Chains, direction: Array, rng: np.random.Ge
     return chains._replace(u=np.where(hit[:, None], proposal, chains.u), h=np.where(hit, value, chains.h))
 
 
-def _across(density: Density, chains: _Chains, rng: np.random.Generator) -> _Chains:
+def _across(density: Density, chains: _SliceChains, rng: np.random.Generator) -> _SliceChains:
     """A slice along a coordinate, from face to face of the cube."""
     n, factors = chains.u.shape
     column = rng.integers(factors, size=n)
@@ -223,8 +223,8 @@ def _step_out(density: Density, u: Array, direction: Array, level: Array, rng: n
 
 
 def _shrink(
-    density: Density, chains: _Chains, direction: Array, level: Array, left: Array, right: Array, rng: np.random.Generator
-) -> _Chains:
+    density: Density, chains: _SliceChains, direction: Array, level: Array, left: Array, right: Array, rng: np.random.Generator
+) -> _SliceChains:
     """A point of the slice for every chain: uniform in the bracket, which is cut at each point that misses."""
     u, h, left, right = chains.u.copy(), chains.h.copy(), left.copy(), right.copy()
     seeking = np.flatnonzero(direction.any(axis=1))

@@ -13,7 +13,7 @@ import numpy as np
 from aloq.inference.emulator import Emulator
 from aloq.inference.posterior import neighbours
 from aloq.inference.prior import Prior
-from aloq.inference.trials import Simulator
+from aloq.inference.trials import TrialSimulator
 from aloq.methods.history import History
 from aloq.methods.model import Model
 from aloq.methods.scaled_belief import ScaledBelief
@@ -32,7 +32,7 @@ class Surrogate:
 
     prior: Prior
     policies: tuple[dict[str, Any], ...]
-    simulator: Simulator
+    simulator: TrialSimulator
     emulator: Emulator
     seed: int
     u: Array  # (n, F) levels simulated
@@ -41,7 +41,7 @@ class Surrogate:
 
     @classmethod
     def over_prior(
-        cls, prior: Prior, policies: tuple[dict[str, Any], ...], simulator: Simulator, emulator: Emulator, seed: int
+        cls, prior: Prior, policies: tuple[dict[str, Any], ...], simulator: TrialSimulator, emulator: Emulator, seed: int
     ) -> Surrogate:
         """Learnt from environments spread over the prior, by a scrambled Sobol' sequence."""
         from scipy.stats import qmc

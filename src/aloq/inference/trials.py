@@ -65,7 +65,7 @@ class Trials:
         return np.asarray(np.bincount(self.of, (self.returns - self.mean[self.of]) ** 2), dtype=np.float64)
 
 
-class Simulator:
+class TrialSimulator:
     """The user's simulator, with its calls counted and its returns checked."""
 
     def __init__(self, simulate: Any) -> None:

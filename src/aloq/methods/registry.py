@@ -1,34 +1,79 @@
-"""Methods by name, as the command line and the experiments call them."""
+"""Methods by name, as the command line and the experiments call them.
+
+A method is imported when it is asked for, so that their names can be listed without loading JAX.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from aloq.acquisition.environment import RandomDraw, UncertaintySampling
-from aloq.methods.aloq import ALOQ
-from aloq.methods.interface import Method
-from aloq.methods.model import Model
-from aloq.methods.naive import Naive
-from aloq.methods.reinforce import Reinforce
-from aloq.methods.wsn import WSN
 from aloq.problem.errors import ProblemError, nearest
 
+if TYPE_CHECKING:
+    from aloq.methods.interface import Method
 
-def _unwarped() -> ALOQ:
-    return replace(ALOQ.paper(), model=Model(warp="none"))
+
+def _aloq() -> Method:
+    from aloq.methods.aloq import ALOQ
+
+    return ALOQ()
+
+
+def _paper(**exchanged: Any) -> Method:
+    """The paper's method with some parts exchanged."""
+    from aloq.methods.aloq import ALOQ
+
+    return replace(ALOQ.paper(), **exchanged)
+
+
+def _random_environments() -> Method:
+    from aloq.acquisition.environment import RandomDraw
+
+    return _paper(environment_rule=RandomDraw())
+
+
+def _uncertain_environments() -> Method:
+    from aloq.acquisition.environment import UncertaintySampling
+
+    return _paper(environment_rule=UncertaintySampling())
+
+
+def _unwarped() -> Method:
+    from aloq.methods.model import Model
+
+    return _paper(model=Model(warp="none"))
+
+
+def _naive() -> Method:
+    from aloq.methods.naive import Naive
+
+    return Naive()
+
+
+def _wsn() -> Method:
+    from aloq.methods.wsn import WSN
+
+    return WSN()
+
+
+def _reinforce() -> Method:
+    from aloq.methods.reinforce import Reinforce
+
+    return Reinforce()
 
 
 _METHODS: dict[str, Callable[[], Method]] = {
-    "aloq": ALOQ,
-    "aloq-paper": ALOQ.paper,
-    "rq-aloq": lambda: replace(ALOQ.paper(), environment_rule=RandomDraw()),
-    "us-aloq": lambda: replace(ALOQ.paper(), environment_rule=UncertaintySampling()),
+    "aloq": _aloq,
+    "aloq-paper": _paper,
+    "rq-aloq": _random_environments,
+    "us-aloq": _uncertain_environments,
     "unwarped-aloq": _unwarped,
-    "one-step-aloq": lambda: replace(ALOQ.paper(), intensify=None),
-    "naive": Naive,
-    "wsn": WSN,
-    "reinforce": Reinforce,
+    "one-step-aloq": lambda: _paper(intensify=None),
+    "naive": _naive,
+    "wsn": _wsn,
+    "reinforce": _reinforce,
 }
 
 

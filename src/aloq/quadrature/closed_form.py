@@ -39,7 +39,7 @@ from aloq.gp.contraction import (
 from aloq.gp.hyper import Hyper, Structure
 from aloq.gp.posterior import Conditioned, Points, condition
 from aloq.numerics.compiled import compiled
-from aloq.quadrature.tables import ClosedFormTables, Listed
+from aloq.quadrature.tables import ClosedFormTables, ListedBelief
 
 # Variances are differences of larger numbers; rounding can leave them below zero by about this much of f's amplitude.
 FLOOR = 1e-14
@@ -226,7 +226,7 @@ def believe(structure: Structure, zeta: Array, points: Points, environment: tupl
 
 
 @compiled()
-def _listed(belief: ClosedForm, pi: Array, theta: Array) -> Listed:
+def _listed(belief: ClosedForm, pi: Array, theta: Array) -> ListedBelief:
     """Every correlation that tables of these policies and environments need."""
     structure, given, d = belief.structure, belief.given, belief.structure.policy_dim
     own, others = structure.policy_columns, structure.environment_columns
@@ -244,4 +244,4 @@ def _listed(belief: ClosedForm, pi: Array, theta: Array) -> Listed:
     pd, pp, ed, ee, c = jax.vmap(one)(given.hyper, given.inputs, belief.nodes)
     known = jnp.sum(given.known).astype(int)
     mean, white = belief.mean(pi), belief.sites(pi).t
-    return Listed(pd, pp, ed, ee, c, belief.averaged, mean, white, given.whitener, belief.noise, belief.rounding, known)
+    return ListedBelief(pd, pp, ed, ee, c, belief.averaged, mean, white, given.whitener, belief.noise, belief.rounding, known)

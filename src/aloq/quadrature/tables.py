@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-class Listed(NamedTuple):
+class ListedBelief(NamedTuple):
     """Each term of the kernel between policies, environments and data, and what is believed now."""
 
     policy_data: JaxArray  # (s, t, C, n)
@@ -47,7 +47,7 @@ class Listed(NamedTuple):
 class ClosedFormTables:
     """What is believed about the listed policies, by their numbers, in the listed environments."""
 
-    def __init__(self, listed: Listed) -> None:
+    def __init__(self, listed: ListedBelief) -> None:
         self._n = int(listed.known)
         self._noise, self._rounding = (np.asarray(part)[:, None] for part in (listed.noise, listed.rounding))  # (s, 1)
         self._pp, self._ee = np.asarray(listed.policy_policy), np.asarray(listed.environment_environment)

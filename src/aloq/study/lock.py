@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from aloq.problem.errors import JournalError, JournalInUseError, StudyError
-from aloq.study.watch import Watch
+from aloq.study.watch import FileWatch
 
 _UNSUPPORTED = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL}
 
@@ -37,7 +37,7 @@ class LockedFile:
         self._fd = _open(path)
         try:
             _lock(self._fd, path)
-            self._watch = Watch(self._fd, absolute)
+            self._watch = FileWatch(self._fd, absolute)
         except BaseException:
             os.close(self._fd)
             raise

@@ -27,7 +27,7 @@ class _Known(NamedTuple):
     content: tuple[int, int] | None  # so many first bytes, and their CRC-32
 
 
-class Watch:
+class FileWatch:
     """What is known about an open file. `path` is absolute, since the simulator may change the directory."""
 
     def __init__(self, fd: int, path: Path) -> None:

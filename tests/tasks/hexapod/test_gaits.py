@@ -13,7 +13,7 @@ from aloq import tasks
 from aloq.problem.errors import ProblemError
 from aloq.problem.variables import Archive
 from aloq.tasks.hexapod import elites, simulate, task, truth
-from aloq.tasks.hexapod.search import Outcome, Search, evaluate, search
+from aloq.tasks.hexapod.search import GaitSearch, Outcome, evaluate, search
 
 
 def play(genes: np.ndarray) -> Outcome:
@@ -37,7 +37,7 @@ def test_every_cell_keeps_the_farthest(tmp_path: Path) -> None:
         tried.append(genes)
         return play(genes)
 
-    found = search(Search(600, tmp_path / "new" / "a.npz", batch=100), trial=trial)
+    found = search(GaitSearch(600, tmp_path / "new" / "a.npz", batch=100), trial=trial)
     best: dict[tuple[int, ...], float] = {}
     for genes in tried:
         if outcome := play(genes):
@@ -51,19 +51,19 @@ def test_every_cell_keeps_the_farthest(tmp_path: Path) -> None:
 
 def test_a_search_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
     pytest.importorskip("ribs")
-    whole = search(Search(400, tmp_path / "whole.npz", batch=100), trial=play)
-    search(Search(200, tmp_path / "parts.npz", batch=100), trial=play)
+    whole = search(GaitSearch(400, tmp_path / "whole.npz", batch=100), trial=play)
+    search(GaitSearch(200, tmp_path / "parts.npz", batch=100), trial=play)
     (tmp_path / "parts.npz.part").write_bytes(b"torn")  # what a crash while writing leaves
-    same(search(Search(400, tmp_path / "parts.npz", batch=100), trial=play), whole)
-    same(search(Search(400, tmp_path / "parts.npz", batch=100), trial=play), whole)
+    same(search(GaitSearch(400, tmp_path / "parts.npz", batch=100), trial=play), whole)
+    same(search(GaitSearch(400, tmp_path / "parts.npz", batch=100), trial=play), whole)
     with pytest.raises(ProblemError, match=r"begun with seed 0, but seed 1 was asked for\. Name another file"):
-        search(Search(500, tmp_path / "parts.npz", seed=1), trial=play)
+        search(GaitSearch(500, tmp_path / "parts.npz", seed=1), trial=play)
 
 
 @pytest.mark.hexapod
 def test_processes_change_nothing(tmp_path: Path) -> None:
     pytest.importorskip("ribs")
-    one, two = (search(Search(8, tmp_path / f"{workers}.npz", workers)) for workers in (1, 2))
+    one, two = (search(GaitSearch(8, tmp_path / f"{workers}.npz", workers)) for workers in (1, 2))
     same(one, two)
     assert one.distance.max() > 1  # the tripod
 

@@ -23,7 +23,7 @@ SearchSpace = dict[str, BaseDistribution]
 
 
 @dataclass(frozen=True)
-class Column:
+class ParameterColumn:
     """One parameter: its variable, and the numbers `start + step * value` that Optuna stores for the variable's values."""
 
     variable: Real | Integer | Choice
@@ -44,31 +44,31 @@ class Column:
         return min(max(float(round(stored)) if self.whole else float(stored), self.low), self.high)
 
 
-def column(distribution: BaseDistribution) -> Column:
+def column(distribution: BaseDistribution) -> ParameterColumn:
     """The column of a parameter; steps are counted, categories are numbered."""
     if isinstance(distribution, CategoricalDistribution):
         last = len(distribution.choices) - 1
-        return Column(Choice(range(last + 1)), high=last, whole=True)
+        return ParameterColumn(Choice(range(last + 1)), high=last, whole=True)
     if not isinstance(distribution, FloatDistribution | IntDistribution):
         raise ProblemError(f"a parameter must come from suggest_float, suggest_int or suggest_categorical, but got {distribution!r}.")
     low, high, step = distribution.low, distribution.high, distribution.step
     whole = isinstance(distribution, IntDistribution)
     if distribution.log and whole:  # a whole number has the unit interval around it, so that the smallest are not left out
-        return Column(Real(low - 0.5, high + 0.5, log=True), low=low, high=high, whole=True)
+        return ParameterColumn(Real(low - 0.5, high + 0.5, log=True), low=low, high=high, whole=True)
     if step is None:
-        return Column(Real(low, high, log=distribution.log), low=low, high=high)
-    return Column(Integer(0, round((high - low) / step)), start=low, step=step, low=low, high=high, whole=whole)
+        return ParameterColumn(Real(low, high, log=distribution.log), low=low, high=high)
+    return ParameterColumn(Integer(0, round((high - low) / step)), start=low, step=step, low=low, high=high, whole=whole)
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class SearchFrame:
     """A problem of aloq whose policy is a search space of Optuna."""
 
     problem: Problem
     space: SearchSpace  # parameters that leave something to choose, in the order of the policy's variables
 
     @cached_property
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, ParameterColumn]:
         return columns(self.space)
 
     def point(self, policy: Mapping[str, float], environment: Mapping[str, Any]) -> Array:
@@ -83,7 +83,7 @@ class Frame:
         return {name: part.to_stored(policy[name]) for name, part in self.columns.items()}
 
 
-def columns(space: Mapping[str, BaseDistribution]) -> dict[str, Column]:
+def columns(space: Mapping[str, BaseDistribution]) -> dict[str, ParameterColumn]:
     """The columns of the parameters that leave something to choose."""
     return {name: column(distribution) for name, distribution in space.items() if not distribution.single()}
 

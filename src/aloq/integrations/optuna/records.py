@@ -16,7 +16,7 @@ from optuna import Study
 from optuna.distributions import BaseDistribution
 from optuna.trial import BaseTrial, FrozenTrial, Trial, TrialState
 
-from aloq.integrations.optuna.parameters import Frame, stored
+from aloq.integrations.optuna.parameters import SearchFrame, stored
 from aloq.methods.history import Array, History
 from aloq.problem.errors import ProblemError, StudyError, nearest
 
@@ -42,7 +42,7 @@ def suggested(trial: FrozenTrial) -> dict[str, float] | None:
     return trial.system_attrs.get(POLICY)
 
 
-def write(study: Study, trial: FrozenTrial, frame: Frame, policy: Mapping[str, float], environment: Mapping[str, Any]) -> None:
+def write(study: Study, trial: FrozenTrial, frame: SearchFrame, policy: Mapping[str, float], environment: Mapping[str, Any]) -> None:
     """Put a suggestion into the storage. An environment that the trial already has, since it was enqueued with one, stays."""
     enqueued = _environment(trial)
     if enqueued:
@@ -83,7 +83,7 @@ class Records:
         return not any(np.any(np.all(rows == point, axis=1)) for rows in (self.history.pending, self.history.failed))
 
 
-def read(trials: Sequence[FrozenTrial], number: int | None, frame: Frame) -> Records:
+def read(trials: Sequence[FrozenTrial], number: int | None, frame: SearchFrame) -> Records:
     """What `trials` say to the trial of that number, or in all if it is None.
 
     Those without an environment, or with parameters outside the space, say nothing. Asked for are the trials of lower numbers, also those

@@ -21,7 +21,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from aloq.integrations.optuna import records
-from aloq.integrations.optuna.parameters import Array, Frame, SearchSpace, columns, external
+from aloq.integrations.optuna.parameters import Array, SearchFrame, SearchSpace, columns, external
 from aloq.integrations.optuna.records import Records
 from aloq.methods.design import design_point
 from aloq.methods.interface import Method, State
@@ -124,7 +124,7 @@ class ALOQSampler(BaseSampler):
             records.write(study, _latest(study, trial), frame, policy, environment)
         return policy
 
-    def _free(self, frame: Frame, known: Records, out: Records, point: Array) -> tuple[dict[str, float], dict[str, Any]]:
+    def _free(self, frame: SearchFrame, known: Records, out: Records, point: Array) -> tuple[dict[str, float], dict[str, Any]]:
         """The pair at a point, (D,), or another one if that is out already, or has failed."""
         encoding, d = frame.problem.encoding, frame.problem.encoding.policy_dim
         rng = np.random.default_rng([self._seed, known.history.asked, 4])
@@ -140,15 +140,15 @@ class ALOQSampler(BaseSampler):
         """The parameters that can be chosen together."""
         return intersection_search_space(study.get_trials(deepcopy=False)) if self._given is None else self._given
 
-    def _frame(self, study: Study, space: SearchSpace) -> Frame:
+    def _frame(self, study: Study, space: SearchSpace) -> SearchFrame:
         return self._framed(space, "maximize" if study.direction == StudyDirection.MAXIMIZE else "minimize")
 
-    def _framed(self, space: SearchSpace, direction: str) -> Frame:
+    def _framed(self, space: SearchSpace, direction: str) -> SearchFrame:
         policy = {name: part.variable for name, part in columns(space).items()} or {"no parameter yet": Real(0.0, 1.0)}
         problem = Problem(policy, self._environment, direction, failure_value=self._failure_value)
-        return Frame(problem, {name: distribution for name, distribution in space.items() if not distribution.single()})
+        return SearchFrame(problem, {name: distribution for name, distribution in space.items() if not distribution.single()})
 
-    def _warm(self, study: Study, frame: Frame) -> State | None:
+    def _warm(self, study: Study, frame: SearchFrame) -> State | None:
         return self._state[1] if self._state is not None and self._state[0] == _key(study, frame) else None
 
 
@@ -185,7 +185,7 @@ def _check_single(study: Study) -> None:
         )
 
 
-def _key(study: Study, frame: Frame) -> str:
+def _key(study: Study, frame: SearchFrame) -> str:
     """What a method's state holds for."""
     return f"{study.study_name} {frame.space}"
 

@@ -23,7 +23,7 @@ from aloq.tasks.hexapod.controller import GRID, PARAMETERS, TRIPOD
 from aloq.tasks.hexapod.elites import CELLS, Elites, load
 from aloq.tasks.hexapod.extra import dart
 from aloq.tasks.hexapod.extra import load as extra
-from aloq.tasks.hexapod.simulate import STEPS, SimulationError, walk
+from aloq.tasks.hexapod.simulate import STEPS, PhysicsError, walk
 
 Genes = NDArray[np.uint8]
 Outcome = tuple[float, NDArray[np.int64]] | None  # distance and contacts; None if it fell
@@ -36,7 +36,7 @@ _RATE, _NEAR = 0.05, 3.0  # of mutation, a gene; half of those that change step 
 
 
 @dataclass(frozen=True)
-class Search:
+class GaitSearch:
     """What to do. `evaluations` is the number of simulations in all, those in the file included."""
 
     evaluations: int
@@ -55,12 +55,12 @@ def evaluate(genes: Genes) -> Outcome:
     """Five seconds of the intact robot."""
     try:
         found = walk(genes / GRID)
-    except SimulationError:
+    except PhysicsError:
         return None
     return None if found.fell else (found.distance, found.contacts)
 
 
-def search(plan: Search, report: Report = lambda elites: None, trial: Trial = evaluate) -> Elites:
+def search(plan: GaitSearch, report: Report = lambda elites: None, trial: Trial = evaluate) -> Elites:
     """Fill the archive in `plan.out`, from where it stands. It is written after every batch."""
     if trial is evaluate:
         dart()  # refuses here, not in a worker
@@ -98,7 +98,7 @@ def _parents(elites: Elites, count: int, generator: np.random.Generator) -> NDAr
     return np.where(generator.random(count) < 0.5, anyone, generator.choice(farthest, count))
 
 
-def _begun(plan: Search) -> Elites:
+def _begun(plan: GaitSearch) -> Elites:
     if not plan.out.exists():
         plan.out.parent.mkdir(parents=True, exist_ok=True)
         return Elites(np.empty((0, PARAMETERS), np.uint8), np.empty((0, 6), np.uint16), np.empty(0, np.float32), seed=plan.seed)

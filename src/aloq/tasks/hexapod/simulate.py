@@ -33,7 +33,7 @@ TIMES = tuple(t for t in accumulate(repeat(STEP, int(DURATION / STEP) + 1), init
 STEPS = len(TIMES)
 
 
-class SimulationError(AloqError, FloatingPointError):
+class PhysicsError(AloqError, FloatingPointError):
     """The simulation blew up: its numbers mean nothing."""
 
 
@@ -110,7 +110,7 @@ def drive(robot: Robot, wanted: Array, step: float = STEP) -> None:
     speed = np.abs(skeleton.getVelocities()[:6]).max()
     if not speed < TOO_FAST:  # also if it is no number
         _settled.cache_clear()  # what blew up may stay broken
-        raise SimulationError(f"The simulation blew up: the body moves at {speed:.3g} m/s, with legs {', '.join(robot.damage)}.")
+        raise PhysicsError(f"The simulation blew up: the body moves at {speed:.3g} m/s, with legs {', '.join(robot.damage)}.")
 
 
 def settled(damage: Damage) -> Robot:

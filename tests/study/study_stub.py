@@ -124,3 +124,14 @@ def dying_at_small_gaits(policy: dict[str, Any], environment: dict[str, Any]) ->
 
 def in_child(policy: dict[str, Any], environment: dict[str, Any]) -> float:
     return float(os.getpid())
+
+
+def mistaken(policy: dict[str, Any], environment: dict[str, Any]) -> float:
+    """A typo; notes each call."""
+    seen_before((policy, environment))
+    time.sleep(0.05)
+    return simulate(policy, environment) + policy["kq"]
+
+
+def mistaken_at_times(policy: dict[str, Any], environment: dict[str, Any]) -> float:
+    return simulate(policy, environment) + (policy["kq"] if policy["gait"] <= 4 else 0.0)

@@ -12,11 +12,17 @@ import numpy as np
 from aloq.problem.errors import StudyError
 
 
+class NotANumberError(StudyError):
+    """The return is not a number, rather than one that is not finite."""
+
+
 def real(value: Any, way_out: str = "") -> float:
     """The finite real number in `value`: an int, a float, a NumPy scalar or an array of shape ()."""
     number = _as_float(value)
     if number is None:
-        raise StudyError(f"The return of a simulation must be a real number, but {shown(value)} ({type(value).__name__}) came.{way_out}")
+        raise NotANumberError(
+            f"The return of a simulation must be a real number, but {shown(value)} ({type(value).__name__}) came.{way_out}"
+        )
     if not math.isfinite(number):
         raise StudyError(f"The return of a simulation must be finite, but {shown(value)} came.{way_out}")
     return number

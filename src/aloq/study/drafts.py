@@ -12,6 +12,7 @@ import numpy as np
 from aloq.methods.interface import Array, Method, Suggestion
 from aloq.problem.encoding import Encoding
 from aloq.study.arguments import check_point
+from aloq.study.interrupts import checkpoint
 from aloq.study.learner import Learner
 from aloq.study.ledger import Ledger, encoded, first_with
 from aloq.study.record import Record, plain
@@ -33,7 +34,9 @@ class Drafts:
 
     def make(self, count: int) -> Iterator[Record]:
         """So many more, in one go where the method knows how to."""
-        return (self._draft(suggestion) for suggestion in self._suggestions(count))
+        for suggestion in self._suggestions(count):
+            checkpoint()
+            yield self._draft(suggestion)
 
     def _suggestions(self, count: int) -> Iterator[Suggestion]:
         together = getattr(self._method, "suggest_many", None)

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from aloq.problem.errors import SimulationError, StudyError
-from aloq.study.checks import real
+from aloq.study.checks import NotANumberError, real
 
 Simulate = Callable[[dict[str, Any], dict[str, Any]], Any]
+
+_MISTAKES = (TypeError, KeyError, NameError, AttributeError, ImportError, SyntaxError)
 
 
 class Outcome(NamedTuple):
@@ -20,6 +22,7 @@ class Outcome(NamedTuple):
     reason: str
     seconds: float
     lost: bool = False  # the process that simulated died, so that nothing is known about the simulation itself
+    mistake: bool = False  # the simulator is wrong, rather than that it failed: no other policy would mend it
 
 
 def evaluate(simulate: Simulate, policy: dict[str, Any], environment: dict[str, Any]) -> Outcome:
@@ -32,9 +35,10 @@ def evaluate(simulate: Simulate, policy: dict[str, Any], environment: dict[str, 
     except (Exception, SystemExit) as error:
         # The first frame is this function's.
         frames = error.__traceback__ and error.__traceback__.tb_next
-        return Outcome(None, "".join(traceback.format_exception(type(error), error, frames)).strip(), time.perf_counter() - start)
+        reason = "".join(traceback.format_exception(type(error), error, frames)).strip()
+        return Outcome(None, reason, time.perf_counter() - start, mistake=isinstance(error, _MISTAKES))
     seconds = time.perf_counter() - start
     try:
         return Outcome(real(returned), "", seconds)
     except StudyError as refusal:
-        return Outcome(None, str(refusal), seconds)
+        return Outcome(None, str(refusal), seconds, mistake=isinstance(refusal, NotANumberError))

@@ -22,7 +22,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Protocol
 
-_NOTICE = b"Stopping: waiting for what is under way to end. (Ctrl-\\ kills the process at once; what was told is kept.)\n"
+_AT_ONCE = "" if sys.platform == "win32" else " Ctrl-\\ kills the process at once."
+_NOTICE = f"Stopping: waiting for what is under way to end.{_AT_ONCE}\n".encode()
 _GRACE = 1.0  # seconds for leaving an open stretch; whoever caught an interrupt there and goes on gets another
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,11 @@ sys.path[:0] = [str(HERE / "gp"), str(HERE / "quadrature")]
 # The same examples on every run, and no deadline: the first call of a JAX function compiles.
 settings.register_profile("aloq", derandomize=True, deadline=None)
 settings.load_profile("aloq")
+
+
+# What a shell runs in the background ignores Ctrl-C, and so do the processes that it starts: tests that interrupt one would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:

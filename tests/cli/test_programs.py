@@ -62,7 +62,7 @@ def test_what_the_template_leaves_out_is_right_too() -> None:
     call("init", "a.toml")
     text = Path("a.toml").read_text()
     shown = re.findall(r"^# (\w+ = [^#\n]+)#", text, flags=re.MULTILINE) + re.findall(r"^# (\w+ = \S+)$", text, flags=re.MULTILINE)
-    assert {line.split()[0] for line in shown} >= {"input", "field", "shell", "parallel", "timeout", "retries", "failure_value", "seed"}
+    assert {line.split()[0] for line in shown} >= {"input", "field", "shell", "parallel", "timeout", "retries", "patience", "failure_value"}
     for line in shown:
         tomllib.loads(line)
         Path("b.toml").write_text(text.replace(f"# {line}", line))
@@ -138,6 +138,15 @@ def test_failures_are_counted_and_exported() -> None:
     assert (failed["environment.ice"] == 1).all()
     assert failed["reason"].str.contains('exit code 3.\nstdout ended with:\nfell; "badly"', regex=False).all()
     assert (table[table["state"] == "told"]["value"] == table[table["state"] == "told"]["policy.x"]).all()
+
+
+@pytest.mark.usefixtures("cheap_method")
+def test_patience_says_how_many_failures_end_a_run() -> None:
+    study_of("exit 1", patience=3)
+    assert "aloq: 3 simulations in a row failed." in call("run", "study.toml").stderr
+    result = call("run", "study.toml", "--patience", "2")
+    assert result.exit_code == 2
+    assert "aloq: 2 simulations in a row failed." in result.stderr
 
 
 @pytest.mark.usefixtures("cheap_method")

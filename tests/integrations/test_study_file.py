@@ -27,6 +27,7 @@ evaluations = 7
 parallel = 2
 timeout = 1.5
 retries = 1
+patience = 3
 seed = 4
 method = "naive"
 journal = "sub/walk.jsonl"
@@ -70,8 +71,8 @@ def test_a_file_says_what_python_would(tmp_path: Path) -> None:
     )
     command = ("sh", "{kp}", "{kd}", "{gait} {mode}", "{friction}", "{payload}", "{sensor}")
     assert found.program == Program(command, field="cost", folder=str(tmp_path))
-    rest = (found.method, found.evaluations, found.parallel, found.timeout, found.retries, found.seed, found.journal)
-    assert rest == ("naive", 7, 2, 1.5, 1, 4, tmp_path / "sub" / "walk.jsonl")
+    rest = (found.method, found.evaluations, found.parallel, found.timeout, found.retries, found.patience, found.seed, found.journal)
+    assert rest == ("naive", 7, 2, 1.5, 1, 3, 4, tmp_path / "sub" / "walk.jsonl")
 
 
 SMALL = """\
@@ -104,6 +105,7 @@ KP, ICE = "kp = [0, 10.0]", "ice = {values = [0, 1], p = [0.9, 0.1]}"
         ("\n\n[policy]", "\nparallel = true\n[policy]", 2, "`parallel` must be an integer"),
         ("\n\n[policy]", '\ntimeout = "60"\n[policy]', 2, "`timeout` must be a positive number of seconds"),
         ("\n\n[policy]", "\nretries = -1\n[policy]", 2, "`retries` must be"),
+        ("\n\n[policy]", "\npatience = 0\n[policy]", 2, "`patience` must be an integer of at least 1, but is 0"),
         ("\n\n[policy]", '\nmethod = "alog"\n[policy]', 2, "'alog'. Did you mean 'aloq'?"),
         ("\n\n[policy]", "\njournal = 3\n[policy]", 2, "`journal` must be the name of a file"),
         ("\n\n[policy]", '\nfailure_value = "bad"\n[policy]', 2, "`failure_value` must be a finite number"),

@@ -16,11 +16,15 @@ from aloq.study.study import Study
 """
 
 
+def environment() -> dict[str, str]:
+    """Variables for a process that is to find what this one finds, and the stubs."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])}
+
+
 def start(code: str, *arguments: object) -> subprocess.Popen[str]:
     """Run `code` in a process of its own, with the arguments in sys.argv."""
-    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])}
     command = [sys.executable, "-c", PREAMBLE + code, *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
 
 
 def line(process: subprocess.Popen[str]) -> str:

@@ -211,3 +211,14 @@ ODD: dict[str, tuple[Callable[[], Any], str]] = {
 def odd(policy: dict[str, Any], environment: dict[str, Any]) -> Any:
     """What `ODD` has under the name in the environment variable ODD, the first time; a number afterwards."""
     return simulate(policy, environment) if seen_before(({}, {})) else ODD[os.environ["ODD"]][0]()
+
+
+def mistaken(policy: dict[str, Any], environment: dict[str, Any]) -> float:
+    """A typo; notes each call."""
+    seen_before((policy, environment))
+    time.sleep(0.05)
+    return simulate(policy, environment) + policy["kq"]
+
+
+def mistaken_at_times(policy: dict[str, Any], environment: dict[str, Any]) -> float:
+    return simulate(policy, environment) + (policy["kq"] if policy["gait"] <= 4 else 0.0)

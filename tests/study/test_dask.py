@@ -114,3 +114,10 @@ def test_a_function_reconnects(cluster: Any, problem: Problem) -> None:
     assert study.counts == (30, 0, 0)
     assert len(clients) == 2
     assert values_are_right(study)
+
+
+def test_a_mistake_in_the_simulator_ends_the_run_at_once(cluster: Any, problem: Problem, tmp_path: Path) -> None:
+    study = Study(problem, Alert(), seed=3)
+    with distributed.Client(cluster) as client, pytest.raises(StudyError, match=r"(?s)^Until a simulation has succeeded.*KeyError: 'kq'"):
+        study.optimize(study_stub.mistaken, 50, executor=client.get_executor(), parallel=2, retries=3, progress=False)
+    assert study.counts[:2] == (0, 0)

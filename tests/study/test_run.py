@@ -77,7 +77,7 @@ def test_what_a_simulator_does_to_its_arguments_stays_there(study: Study, proble
 
 
 def test_failures_are_recorded_and_the_study_goes_on(study: Study) -> None:
-    outcomes = iter([ValueError("diverged"), math.nan, None, "3", np.zeros(2), SystemExit(2), True])
+    outcomes = iter([ValueError("diverged"), math.nan, 1.0, None, "3", np.zeros(2), SystemExit(2), True])
 
     def moody(policy: dict[str, Any], environment: dict[str, Any]) -> Any:
         outcome = next(outcomes, 1.0)
@@ -88,6 +88,7 @@ def test_failures_are_recorded_and_the_study_goes_on(study: Study) -> None:
     study.optimize(moody, 2, progress=False)
     reasons = study.trials()["reason"].tolist()
     assert study.counts == (2, 7, 0)
+    del reasons[2]  # the return
     assert reasons[0].startswith("Traceback (most recent call last)")
     assert reasons[0].endswith("ValueError: diverged")
     assert "in moody" in reasons[0]
@@ -95,12 +96,6 @@ def test_failures_are_recorded_and_the_study_goes_on(study: Study) -> None:
     assert reasons[1] == "The return of a simulation must be finite, but nan came."
     assert all(reason.startswith("The return of a simulation must be a real number") for reason in (*reasons[2:5], reasons[6]))
     assert reasons[5].endswith("SystemExit: 2")
-
-
-def test_a_simulator_with_the_wrong_signature_is_said(study: Study) -> None:
-    with pytest.raises(StudyError, match=r"(?s)^20 simulations in a row failed\..*TypeError: .*takes 0 positional arguments"):
-        study.optimize(lambda: 1.0, 5, progress=False)  # type: ignore[arg-type, misc]
-    assert study.counts == (0, 20, 0)
 
 
 def test_twenty_failures_in_a_row_end_the_run_and_fewer_do_not(study: Study) -> None:
@@ -113,6 +108,23 @@ def test_twenty_failures_in_a_row_end_the_run_and_fewer_do_not(study: Study) -> 
 
     study.optimize(flaky, 2, progress=False)
     assert study.counts == (2, 38, 0)
+
+
+@pytest.mark.parametrize("patience", [1, 3, 25])
+def test_patience_is_how_many_failures_in_a_row_end_the_run(study: Study, patience: int) -> None:
+    calls = iter(range(1000))
+
+    def flaky(policy: dict[str, Any], environment: dict[str, Any]) -> float:
+        if next(calls) % patience != patience - 1:
+            raise ArithmeticError("singular matrix")
+        return 1.0
+
+    study.optimize(flaky, 2, patience=patience, progress=False)
+    assert study.counts == (2, 2 * (patience - 1), 0)
+    message = r"^1 simulation failed\." if patience == 1 else rf"^{patience} simulations in a row failed\."
+    with pytest.raises(StudyError, match=message):
+        study.optimize(lambda policy, environment: math.nan, 3, patience=patience, progress=False)
+    assert study.counts == (2, 2 * (patience - 1) + patience, 0)
 
 
 @pytest.mark.parametrize("parallel", [1, 4])
@@ -229,6 +241,7 @@ def test_an_executor_that_was_shut_down_is_said(study: Study) -> None:
         ({"timeout": math.nan}, r"`timeout` must be a positive number of seconds, but is nan"),
         ({"timeout": "1 s"}, r"`timeout` must be a positive number of seconds, but is '1 s'"),
         ({"retries": -1}, r"`retries` must be an integer of at least 0, but is -1"),
+        ({"patience": 0}, r"`patience` must be an integer of at least 1, but is 0"),
         ({"simulate": 1.0}, r"`simulate` must be a function of \(policy, environment\), but is 1\.0"),
         ({"progress": "yes"}, r"`progress` must be True, False or 'force', but is 'yes'"),
     ],

@@ -9,6 +9,8 @@ import typer
 
 from aloq.problem.errors import AloqError
 
+INTERRUPTED = 130  # what a shell gives for a process that Ctrl-C ended
+
 
 @contextmanager
 def clean_exit() -> Iterator[None]:
@@ -19,4 +21,4 @@ def clean_exit() -> Iterator[None]:
         typer.echo(f"aloq: {error}", err=True)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
-        raise typer.Exit(130) from None
+        raise typer.Exit(INTERRUPTED) from None

@@ -27,6 +27,7 @@ evaluations = 40          # simulations in all, those in the journal included
 # parallel = 4            # simulations at the same time
 # timeout = 600           # seconds after which a simulation is ended and counts as failed
 # retries = 1             # how often a failed simulation is tried again
+# patience = 20           # failures in a row that end the run
 # failure_value = -10.0   # what a failure is worth, if it is the policy's fault (the car crashed); else it says nothing
 journal = {journal}    # every trial is kept here; give the command again to go on
 # seed = 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import signal
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,6 +14,7 @@ from aloq.cli import hexapod
 from aloq.cli.ask import ask
 from aloq.cli.best import best
 from aloq.cli.check import check
+from aloq.cli.errors import INTERRUPTED
 from aloq.cli.export import export
 from aloq.cli.fail import fail
 from aloq.cli.init import init
@@ -23,7 +25,21 @@ from aloq.cli.run import run
 from aloq.cli.tasks import tasks
 from aloq.cli.tell import tell
 
-app = typer.Typer(name="aloq", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+class App(typer.Typer):
+    """The command as a process runs it: once Ctrl-C has ended it, it ends with 130, however often Ctrl-C is pressed meanwhile."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().__call__(*args, **kwargs)
+        except (KeyboardInterrupt, SystemExit) as ended:
+            if isinstance(ended, SystemExit) and ended.code != INTERRUPTED:
+                raise
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # else another would kill the interpreter while it ends
+            sys.exit(INTERRUPTED)
+
+
+app = App(name="aloq", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command("tasks")(tasks)
 app.command("init")(init)
 app.command("check")(check)

@@ -37,6 +37,7 @@ def run(
     retries: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Try a failed simulation so many times more. [default: 0]")
     ] = None,
+    patience: Annotated[int | None, typer.Option(metavar="N", min=1, help="End after so many failures in a row. [default: 20]")] = None,
 ) -> None:
     """Find a robust policy, and print it with its expected return.
 
@@ -48,7 +49,7 @@ def run(
         from aloq.study.study import Study
 
         given: dict[str, Any] = {"method": method, "evaluations": evaluations, "seed": seed, "journal": journal, "parallel": parallel}
-        given |= {"timeout": timeout, "retries": retries}
+        given |= {"timeout": timeout, "retries": retries, "patience": patience}
         job = replace(load(what), **{name: value for name, value in given.items() if value is not None})
         if figure is not None:
             _check_figure(figure, job)
@@ -62,7 +63,9 @@ def run(
 
 def _optimize(study: Study, job: RunRequest) -> None:
     try:
-        study.optimize(job.simulate, job.evaluations, parallel=job.parallel, timeout=job.timeout, retries=job.retries)
+        study.optimize(
+            job.simulate, job.evaluations, parallel=job.parallel, timeout=job.timeout, retries=job.retries, patience=job.patience
+        )
     except KeyboardInterrupt:
         if study.journal is None:
             typer.echo("Interrupted, and nothing is kept. To keep what was simulated, use --journal FILE.", err=True)

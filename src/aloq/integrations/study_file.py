@@ -28,6 +28,7 @@ from aloq.problem.spaces import plain_policy, space_of
 from aloq.problem.variables import Archive, Choice, Integer, Real
 from aloq.study.arguments import check_seed, check_timeout
 from aloq.study.checks import whole
+from aloq.study.run import PATIENCE
 
 PROGRAM_KEYS = ("command", "input", "field", "shell")
 PROBLEM_KEYS = ("direction", "objective", "failure_value")
@@ -51,6 +52,7 @@ class Settings:
     parallel: int = 1
     timeout: float | None = None
     retries: int = 0
+    patience: int = PATIENCE
     seed: int = 0
     journal: Path | None = None
 
@@ -298,6 +300,7 @@ def _settings(source: _Source, data: Mapping[str, Any]) -> dict[str, Any]:
         "parallel": lambda value: whole("parallel", value, least=1),
         "timeout": check_timeout,
         "retries": lambda value: whole("retries", value, least=0),
+        "patience": lambda value: whole("patience", value, least=1),
         "seed": check_seed,
         "journal": lambda value: _journal(source.path, value),
     }

@@ -15,6 +15,10 @@ from aloq.problem.errors import StudyError
 LONGEST = 2**16  # bytes of a reason
 
 
+class NotANumberError(StudyError):
+    """The return is not a number, rather than one that is not finite."""
+
+
 def real(value: Any, way_out: str = "") -> float:
     """The finite real number in `value`: an int, a float, a NumPy scalar or an array of shape ()."""
     rule = "The return of a simulation must be"
@@ -27,7 +31,7 @@ def real(value: Any, way_out: str = "") -> float:
             f"{rule} a real number, but {shown(value)} ({type(value).__name__}) cannot be turned into one: {described(error)}.{way_out}"
         ) from error
     if number is None:
-        raise StudyError(f"{rule} a real number, but {shown(value)} ({type(value).__name__}) came.{way_out}")
+        raise NotANumberError(f"{rule} a real number, but {shown(value)} ({type(value).__name__}) came.{way_out}")
     if not math.isfinite(number):
         raise StudyError(f"{rule} finite, but {shown(value)} came.{way_out}")
     return number

@@ -15,6 +15,7 @@ import contextlib
 import os
 import pickle
 import queue
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,8 +28,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from aloq.problem.errors import StudyError
-from aloq.study import output
+from aloq.study import output, scratch
 from aloq.study.outcome import Outcome, Simulate, evaluate
+from aloq.study.scratch import Scratch
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -43,7 +45,7 @@ _loading = False  # in a child: the user's modules are being imported
 class Child:
     """One such process, as its worker sees it."""
 
-    def __init__(self) -> None:
+    def __init__(self, scratch: Path) -> None:
         if sys.platform == "win32":
             raise StudyError("`timeout`, and `parallel` without an executor, need a system with process groups. Give an executor instead.")
         if _loading:
@@ -52,15 +54,19 @@ class Child:
                 '`if __name__ == "__main__":`, but it started a study while it was imported.'
             )
         ours, theirs = Pipe()
-        self._folder = tempfile.TemporaryDirectory(prefix="aloq-", ignore_cleanup_errors=True)
-        code = (
-            f"import sys; sys.path[:] = {sys.path!r}; from aloq.study.child import serve; serve({theirs.fileno()}, {self._folder.name!r})"
-        )
+        scratch.mkdir(exist_ok=True)  # what cleans the system's folder for temporary files may have removed it, in a run of weeks
+        self._folder = tempfile.mkdtemp(dir=scratch)
+        code = f"import sys; sys.path[:] = {sys.path!r}; from aloq.study.child import serve; serve({theirs.fileno()}, {self._folder!r})"
         self._pipe: Connection = ours  # type: ignore[assignment, unused-ignore]
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", code], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True
-        )
-        theirs.close()
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", code], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True
+            )
+        except BaseException:
+            self._clear()
+            raise
+        finally:
+            theirs.close()
         preparation = spawn.get_preparation_data("simulator")
         del preparation["authkey"]  # a secret, and not needed
         self._send(pickle.dumps(preparation))
@@ -108,12 +114,15 @@ class Child:
 
     def end(self) -> None:
         self.kill()
+        self._clear()
+
+    def _clear(self) -> None:
         self._pipe.close()
-        self._folder.cleanup()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _printed(self) -> str:
         """What a program that the simulator started had printed by then."""
-        return output.last_words(Path(self._folder.name))
+        return output.last_words(Path(self._folder))
 
     def _ending(self) -> str:
         code = self._process.returncode
@@ -127,55 +136,76 @@ class Stock:
         self._idle: list[Child] = []
         self._busy: set[Child] = set()
         self._closed = False
+        self._lock = threading.Lock()  # of the three above
+        self._scratch = Scratch()
 
     def evaluate(self, simulate: Simulate, policy: dict[str, Any], environment: dict[str, Any], timeout: float | None) -> Outcome:
         """Simulate once, in a child."""
         task = pickled((simulate, policy, environment))
         while True:
             child, fresh = self._take()
+            if child is None:
+                return Outcome(None, "The run ended before the simulation began.", 0.0, lost=True)
             try:
                 outcome = child.run(task, timeout)
             except BaseException:
-                child.end()
+                self._give(child, reuse=False)
                 raise
-            finally:
-                self._busy.discard(child)
+            self._give(child, reuse=outcome is not None)
             if outcome is not None:
-                self._give(child)
                 return outcome
-            child.end()
-            if fresh or self._closed:
+            if fresh:
                 return Outcome(None, "The process that should simulate died before it began.", 0.0, lost=True)
 
-    def _take(self) -> tuple[Child, bool]:
-        child = None
-        while child is None or not child.alive:
-            if child is not None:
-                child.end()
-            try:
-                child = self._idle.pop()
-            except IndexError:
-                child = Child()
-                self._busy.add(child)
-                if self._closed:
-                    child.end()
-                return child, True
-        self._busy.add(child)
-        return child, False
+    def _take(self) -> tuple[Child | None, bool]:
+        """A child at work, and whether it is new; None once this is closed."""
+        while (child := self._waiting()) is not None:
+            if child.alive:
+                return child, False
+            self._give(child, reuse=False)
+        if self._closed:
+            return None, True
+        child = Child(self._scratch.path)
+        with self._lock:
+            self._busy.add(child)
+            closed = self._closed
+        if not closed:
+            return child, True
+        self._give(child, reuse=False)
+        return None, True
 
-    def _give(self, child: Child) -> None:
-        if child.alive and not self._closed:
-            self._idle.append(child)
-        else:
+    def _waiting(self) -> Child | None:
+        with self._lock:
+            if not self._idle:
+                return None
+            child = self._idle.pop()
+            self._busy.add(child)
+            return child
+
+    def _give(self, child: Child, reuse: bool) -> None:
+        """Take a child back from its work."""
+        with self._lock:
+            self._busy.discard(child)
+            kept = reuse and child.alive and not self._closed
+            if kept:
+                self._idle.append(child)
+        if not kept:
+            child.end()
+
+    def stop(self) -> None:
+        """End all children, whatever they do, and start no more."""
+        with self._lock:
+            self._closed = True
+            busy, idle, self._idle = tuple(self._busy), self._idle, []
+        for child in busy:
+            child.kill()
+        for child in idle:
             child.end()
 
     def close(self) -> None:
-        """End all children, whatever they do."""
-        self._closed = True
-        for child in tuple(self._busy):
-            child.kill()
-        while self._idle:
-            self._idle.pop().end()
+        """Leave nothing behind. Whoever waited for a child must be gone by now."""
+        self.stop()
+        self._scratch.close()
 
 
 def pickled(task: Any) -> bytes:
@@ -195,14 +225,17 @@ def pickled(task: Any) -> bytes:
 
 
 _stock: Stock | None = None
+_stocking = threading.Lock()
 
 
 def evaluate_in_child(simulate: Simulate, policy: dict[str, Any], environment: dict[str, Any], timeout: float) -> Outcome:
     """Simulate once, in a child of this worker: for executors that are not ours, which cannot be told to end a task."""
     global _stock
-    if _stock is None:
-        _stock = Stock()
-        atexit.register(_stock.close)
+    with _stocking:
+        if _stock is None:
+            scratch.sweep()
+            _stock = Stock()
+            atexit.register(_stock.close)
     return _stock.evaluate(simulate, policy, environment, timeout)
 
 

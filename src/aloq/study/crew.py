@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from aloq.problem.errors import StudyError
 from aloq.study.checks import shown
 from aloq.study.child import Stock, evaluate_in_child
+from aloq.study.interrupts import released
 from aloq.study.outcome import Outcome, Simulate, evaluate
 from aloq.study.trial import Trial
 
@@ -27,7 +28,9 @@ class Here(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
-        future.set_result(fn(*args, **kwargs))
+        with released():
+            result = fn(*args, **kwargs)
+        future.set_result(result)
         return future
 
 
@@ -81,8 +84,9 @@ class Crew:
     def close(self) -> None:
         """End what was made for this run."""
         if self._stock is not None:
-            self._stock.close()
+            self._stock.stop()
             self._executor.shutdown(wait=True, cancel_futures=True)
+            self._stock.close()
         elif self._make is not None:
             _shut_down(self._executor)
 
@@ -101,7 +105,8 @@ def _pool(parallel: int) -> Executor:
 
 
 def _made(executor: Executor | Callable[[], Executor]) -> Executor:
-    made = executor if isinstance(executor, Executor) else executor()
+    with released():  # a cluster may take its time
+        made = executor if isinstance(executor, Executor) else executor()
     if not isinstance(made, Executor):
         raise StudyError(f"`executor` must be, or make, a concurrent.futures.Executor, but it made {shown(made)}.")
     return made

@@ -12,6 +12,7 @@ from aloq.methods.history import Array
 from aloq.methods.interface import Method, Suggestion, SuggestsMany
 from aloq.problem.encoding import Encoding
 from aloq.study.arguments import check_point
+from aloq.study.interrupts import checkpoint
 from aloq.study.learner import Learner
 from aloq.study.ledger import Ledger, encoded, first_with
 from aloq.study.record import Record, copied, plain
@@ -33,7 +34,9 @@ class Drafts:
 
     def make(self, count: int) -> Iterator[Record]:
         """So many more, in one go where the method knows how to."""
-        return (self._draft(suggestion) for suggestion in self._suggestions(count))
+        for suggestion in self._suggestions(count):
+            checkpoint()
+            yield self._draft(suggestion)
 
     def _suggestions(self, count: int) -> Iterator[Suggestion]:
         method = self._method

@@ -108,6 +108,14 @@ class Ledger:
             del self._pending[self.entries.pop().trial.id]
         self._points.cut(len(self.entries))
 
+    def copied(self) -> Ledger:
+        """The same as it is now, to be read while this one grows. It shares what never changes: records, entries, rows."""
+        copied = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, list | dict | Growing):
+                setattr(copied, name, copy.copy(value))
+        return copied
+
     def awaited(self, number: int) -> Entry:
         """The entry of a trial that waits for its return."""
         if not 0 <= number < len(self.entries):

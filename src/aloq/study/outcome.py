@@ -8,9 +8,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from aloq.problem.errors import SimulationError, StudyError
-from aloq.study.checks import described, kept, message, real
+from aloq.study.checks import NotANumberError, described, kept, message, real
 
 Simulate = Callable[[dict[str, Any], dict[str, Any]], Any]
+
+_MISTAKES = (TypeError, KeyError, NameError, AttributeError, ImportError, SyntaxError)
 
 
 class Outcome(NamedTuple):
@@ -20,6 +22,7 @@ class Outcome(NamedTuple):
     reason: str
     seconds: float
     lost: bool = False  # the process that simulated died, so that nothing is known about the simulation itself
+    mistake: bool = False  # the simulator is wrong, rather than that it failed: no other policy would mend it
 
 
 def evaluate(simulate: Simulate, policy: dict[str, Any], environment: dict[str, Any]) -> Outcome:
@@ -32,12 +35,12 @@ def evaluate(simulate: Simulate, policy: dict[str, Any], environment: dict[str, 
     except SimulationError as error:
         return Outcome(None, message(error), time.perf_counter() - start)
     except BaseException as error:  # some packages raise more than Exception: whatever it is, this trial has failed
-        return Outcome(None, _trace(error), time.perf_counter() - start)
+        return Outcome(None, _trace(error), time.perf_counter() - start, mistake=isinstance(error, _MISTAKES))
     seconds = time.perf_counter() - start
     try:
         return Outcome(real(returned), "", seconds)
     except (StudyError, SystemExit) as refusal:
-        return Outcome(None, message(refusal), seconds)
+        return Outcome(None, message(refusal), seconds, mistake=isinstance(refusal, NotANumberError))
 
 
 def _trace(error: BaseException) -> str:

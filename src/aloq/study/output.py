@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from aloq.study.scratch import Scratch
+
 TAIL = 2000  # characters of each stream that a reason keeps
 _STREAMS = ("stdout", "stderr")
 
@@ -25,9 +27,14 @@ def keep_in(folder: Path) -> None:
 
 @contextmanager
 def output_folder() -> Iterator[Path]:
-    """An empty folder for the files `stdout` and `stderr` of a program."""
-    with tempfile.TemporaryDirectory(prefix="aloq-", dir=_given) as folder:
-        yield Path(folder)
+    """A folder for the files `stdout` and `stderr` of a program."""
+    if _given is None:
+        with Scratch() as scratch:
+            yield scratch.path
+    else:
+        _given.mkdir(parents=True, exist_ok=True)  # what cleans the system's folder for temporary files may have removed it
+        with tempfile.TemporaryDirectory(dir=_given, ignore_cleanup_errors=True) as folder:
+            yield Path(folder)
 
 
 def described(folder: Path) -> str:
@@ -38,7 +45,7 @@ def described(folder: Path) -> str:
 
 def last_words(folder: Path) -> str:
     """What the programs of an ended child had printed; "" if none was running."""
-    return "".join(described(each) for each in sorted(folder.iterdir()))
+    return "".join(described(each) for each in sorted(folder.iterdir())) if folder.is_dir() else ""
 
 
 def _tail(path: Path) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from aloq.methods.interface import Method
 from aloq.problem.problem import Problem
 from aloq.study.best import Best, recommended
+from aloq.study.interrupts import checkpoint
 from aloq.study.ledger import Ledger
 from aloq.study.record import Record
 
@@ -26,6 +27,7 @@ def retraced(problem: Problem, method: Method, seed: int, log: Sequence[Record],
         # Without a state the method had learnt nothing yet, and what it would have recommended would be learnt only now.
         if record["event"] != "ask" or not record["state"] or not count or count % step or count in found:
             continue
+        checkpoint()
         found[count] = known[count] if count in known else recommended(method, ledger, problem.encoding, ledger.state(), seed)
     return found
 

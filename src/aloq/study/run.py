@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from aloq.problem.errors import AloqError, StudyError
 from aloq.study.crew import Crew, broken, refusal, worker_died
+from aloq.study.interrupts import released
 from aloq.study.outcome import Outcome, Simulate
 from aloq.study.progress import Report
 from aloq.study.supply import Supply
@@ -20,8 +21,19 @@ from aloq.study.trial import Trial
 if TYPE_CHECKING:
     from aloq.study.study import Study
 
-_PATIENCE = 20  # failures in a row that end a run
+PATIENCE = 20  # failures in a row that end a run
 _LIVES = 3  # times that a trial may lose its worker before it counts as failed: perhaps it is what kills them
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run is to do. `patience` says how many failures in a row end it."""
+
+    simulate: Simulate
+    evaluations: int
+    parallel: int
+    retries: int
+    patience: int
 
 
 @dataclass
@@ -35,12 +47,16 @@ class _Attempt:
 
 
 class Flight:
-    """Trials that are out for simulation. One that fails is tried `retries` times more, one whose worker dies is simulated again."""
+    """Trials that are out for simulation. One that fails is tried `retries` times more, one whose worker dies is simulated again.
 
-    def __init__(self, simulate: Simulate, crew: Crew, retries: int) -> None:
+    A mistake in the simulator is not tried again as long as the study is `untried`: no simulation has succeeded.
+    """
+
+    def __init__(self, simulate: Simulate, crew: Crew, retries: int, untried: Callable[[], bool]) -> None:
         self._simulate = simulate
         self._crew = crew
         self._retries = retries
+        self._untried = untried
         self._out: dict[Future[Outcome], _Attempt] = {}
         self._back: SimpleQueue[Future[Outcome] | None] = SimpleQueue()
 
@@ -72,7 +88,8 @@ class Flight:
     def landed(self, wait: bool) -> Iterator[tuple[Trial, Outcome]]:
         """What came back for good, in that order; with `wait`, not before something came back, or `wake` was called."""
         with contextlib.suppress(Empty):
-            future = self._back.get(block=wait)
+            with released() if wait else contextlib.nullcontext():
+                future = self._back.get(block=wait)
             while True:
                 attempt = None if future is None else self._out.pop(future, None)
                 if future is not None and attempt is not None:  # else a broken executor had it, and it was launched again
@@ -106,7 +123,8 @@ class Flight:
         """Whether an outcome stands: it has a value, or the trial has had its chances."""
         attempt.losses += outcome.lost
         attempt.failures += outcome.value is None and not outcome.lost
-        return outcome.value is not None or attempt.losses >= _LIVES or attempt.failures > self._retries
+        spent = attempt.losses >= _LIVES or attempt.failures > self._retries
+        return outcome.value is not None or spent or (outcome.mistake and self._untried())
 
     def abandon(self) -> Iterator[tuple[Trial, Outcome]]:
         """Cancel what has not started and give what came back in the meantime."""
@@ -121,26 +139,51 @@ def _finished(future: Future[Outcome]) -> bool:
     return future.done() and not future.cancelled() and future.exception() is None
 
 
-def run(study: Study, flight: Flight, supply: Supply, evaluations: int, parallel: int, report: Report) -> None:
-    """Keep `parallel` trials in flight until the study holds `evaluations` returns."""
+def run(study: Study, flight: Flight, supply: Supply, plan: Plan, report: Report) -> None:
+    """Keep trials in flight until the study holds so many returns."""
     failures, failures_count = 0, study.problem.failure_value is not None
     try:
-        while study.evaluations < evaluations:
-            launched = supply.take(parallel - len(flight), evaluations - study.evaluations - len(flight))
+        while (missing := plan.evaluations - study.evaluations) > 0:
+            _check_open(study)
+            launched = supply.take(plan.parallel - len(flight), missing - len(flight))
             for trial in launched:
                 flight.launch(trial)
             for trial, outcome in flight.landed(wait=not launched):
                 supply.simulated(outcome.seconds)
+                _check_mistake(study, outcome)
                 _settle(study, trial, outcome, report)
                 failures = failures + 1 if outcome.value is None else 0
-                if failures == _PATIENCE and not (failures_count and study.counts.told):
-                    raise StudyError(f"{_PATIENCE} simulations in a row failed. Mend the simulator; the last reason was:\n{outcome.reason}")
+                if failures == plan.patience and not (failures_count and study.counts.told):
+                    raise _impatient(failures, outcome)
     except BaseException:
         for trial, outcome in flight.abandon():
             # A journal that cannot be written must not hide what went wrong first; the value is held in memory.
             with contextlib.suppress(AloqError):
+                _check_mistake(study, outcome)
                 _settle(study, trial, outcome, report)
         raise
+
+
+def _check_open(study: Study) -> None:
+    if study.closed:
+        raise StudyError(
+            "A study must stay open while `optimize` runs, but it was closed, and the run ended. What was told before is kept."
+        )
+
+
+def _check_mistake(study: Study, outcome: Outcome) -> None:
+    """A mistake in the simulator ends the run before anything is recorded, so that its trial is simulated once the mistake is mended."""
+    if outcome.mistake and not study.counts.told:
+        raise StudyError(
+            "Until a simulation has succeeded, an error that no other policy would mend ends the run, and one came. Mend the simulator and "
+            "run again: nothing was recorded, and the same trial comes first. If it is no mistake, raise aloq.SimulationError instead. "
+            f"The error:\n{outcome.reason}"
+        )
+
+
+def _impatient(failures: int, outcome: Outcome) -> StudyError:
+    many = "1 simulation" if failures == 1 else f"{failures} simulations in a row"
+    return StudyError(f"{many} failed. Mend the simulator, or have more `patience`; the last reason was:\n{outcome.reason}")
 
 
 def _settle(study: Study, trial: Trial, outcome: Outcome, report: Report) -> None:

@@ -2,6 +2,11 @@
 
 Everything it knows is in a `Ledger`; what survives the process is in a `Journal`, a file. Each change goes into the ledger, and brings the
 file up to it.
+
+Threads may share a study. Two locks keep them apart, and whoever needs both takes `_computing` first. `_lock` is the ledger's and the
+file's: it is held for moments, to change them or to copy what is known. `_computing` is held as long as a suggestion or a
+recommendation takes, since two threads that compute with JAX can wait for each other for ever. Telling needs only the first. Ctrl-C
+waits for the end of either (see `aloq.study.interrupts`).
 """
 
 from __future__ import annotations
@@ -13,8 +18,8 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,9 +30,9 @@ import numpy as np
 
 from aloq.methods.interface import Method, Prediction, SeesNoEnvironment, ShowsBelief
 from aloq.problem.encoding import Encoding
-from aloq.problem.errors import AloqError, JournalError, StudyError
+from aloq.problem.errors import JournalError, StudyError
 from aloq.problem.problem import Problem
-from aloq.study import header
+from aloq.study import header, interrupts, scratch
 from aloq.study.arguments import check_executor, check_method, check_problem, check_seed, check_served, check_simulate, check_timeout
 from aloq.study.best import Best, recommended
 from aloq.study.checks import kept, real, shown, whole
@@ -41,7 +46,7 @@ from aloq.study.progress import Show, bar
 from aloq.study.record import Record, plain
 from aloq.study.rescue import write_new
 from aloq.study.retrace import retraced
-from aloq.study.run import Flight, run
+from aloq.study.run import PATIENCE, Flight, Plan, run
 from aloq.study.supply import Supply
 from aloq.study.trial import Trial
 
@@ -77,9 +82,11 @@ class Study:
         self._seed = check_seed(seed)
         check_served(self._method, problem.objective)
         self._ledger = Ledger.of(problem)
-        self._held: set[int] = set()  # trials that `ask` gave to the user of this process
+        self._handed: set[int] = set()  # trials that `ask` gave to the user of this process
         self._lock = threading.RLock()
-        self._asking = threading.RLock()
+        self._computing = threading.RLock()
+        self._running = threading.Lock()  # held by the run under way
+        self._flight: Flight | None = None  # of that run
         self._closed = False
         self._journal: Journal | None = None if journal is None else self._open(journal)
 
@@ -138,13 +145,20 @@ class Study:
     def counts(self) -> Counts:
         """How many trials are told, failed and pending."""
         ledger = self._ledger
-        told, failed = len(ledger.told), len(ledger.failed)
-        return Counts(told=told, failed=failed, pending=len(ledger.entries) - told - failed)
+        with self._lock:
+            told, failed, asked = len(ledger.told), len(ledger.failed), len(ledger.entries)
+        return Counts(told=told, failed=failed, pending=asked - told - failed)
 
     @property
     def evaluations(self) -> int:
         """How many returns the study holds: those told and, if the problem has a `failure_value`, the failures."""
-        return self._ledger.returns
+        with self._lock:
+            return self._ledger.returns
+
+    @property
+    def closed(self) -> bool:
+        """Whether asking and telling is over."""
+        return self._closed
 
     @overload
     def ask(self) -> Trial: ...
@@ -154,55 +168,66 @@ class Study:
 
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
         """The next pair to simulate, or a list of `n`. Each takes into account those still pending."""
-        with self._lock:
-            count = 1 if n is None else whole("n", n, least=1)
-            trials = list(self._ask(count, count))
-            self._held.update(trial.id for trial in trials)
+        count = 1 if n is None else whole("n", n, least=1)
+        with interrupts.held():
+            trials = list(self._ask(count, count, to_user=True))
         return trials[0] if n is None else trials
 
-    def _ask(self, n: int, together: int, learner: Learner | None = None) -> Iterator[Trial]:
+    def _ask(self, n: int, together: int, learner: Learner | None = None, to_user: bool = False) -> Generator[Trial, None, None]:
         """The next `n` trials, handed out so many `together`."""
-        # Suggestions are made outside `_lock`, so that returns can be told meanwhile; `_asking` keeps them one after the other.
-        with self._asking:
-            with self._lock:
-                self._check_open()
-                drafts = Drafts(self._ledger, self._method, self._seed, learner).make(n)
+        with interrupts.taken(self._computing):
+            self._check_open()
+            drafts = Drafts(self._known(), self._method, self._seed, learner).make(n)
             while records := list(itertools.islice(drafts, together)):
-                with self._lock:
-                    trials = self._hand_out(records)
-                yield from trials
+                yield from self._hand_out(records, to_user)
 
-    def _hand_out(self, records: list[Record]) -> list[Trial]:
-        self._check_open()
-        if self._journal is not None:
-            self._journal.check(self._ledger.log)
-        ledger, before = self._ledger, len(self._ledger.entries)
-        try:
-            for record in records:
-                ledger.apply(record)
-            self._save("No trial was handed out: free space or restore access, and ask again.")
-        except AloqError:
-            ledger.take_back(len(ledger.entries) - before)
-            raise
-        return [copy.deepcopy(entry.trial) for entry in ledger.entries[before:]]
+    def _hand_out(self, records: list[Record], to_user: bool) -> list[Trial]:
+        ledger = self._ledger
+        with interrupts.held(), self._lock:
+            self._check_open()
+            if self._journal is not None:
+                self._journal.check(ledger.log)
+            before = len(ledger.entries)
+            try:
+                for record in records:
+                    ledger.apply(record)
+                self._save("No trial was handed out: free space or restore access, and ask again.")
+            except BaseException:
+                ledger.take_back(len(ledger.entries) - before)
+                raise
+            trials = [entry.trial for entry in ledger.entries[before:]]
+            self._handed.update(trial.id for trial in trials if to_user)
+        return copy.deepcopy(trials)
+
+    def _known(self) -> Ledger:
+        """All that is known now, to be read without a lock."""
+        with self._lock:
+            return self._ledger.copied()
+
+    @contextmanager
+    def _computation(self) -> Iterator[None]:
+        """For what is computed in the caller's thread: to its end, and nothing else meanwhile."""
+        with interrupts.held(), interrupts.taken(self._computing):
+            yield
 
     def tell(self, trial: Trial | SupportsIndex, value: SupportsFloat, *, seconds: float | None = None) -> None:
         """Report what a simulation returned. Once this returns, the value is on the disk."""
         number = real(value, way_out=" If the simulation failed, say so with `study.fail(trial, reason)`.")
-        self._settle({"event": "tell", "id": self._id(trial), "value": number, "seconds": seconds})
+        self._settle(trial, {"event": "tell", "value": number, "seconds": seconds})
 
     def fail(self, trial: Trial | SupportsIndex, reason: str = "", *, seconds: float | None = None) -> None:
         """Report that a simulation gave no value. Once this returns, that is on the disk."""
         if not isinstance(reason, str):
             raise StudyError(f"`reason` must be a string, but is {shown(reason)}. Use str(...).")
-        self._settle({"event": "fail", "id": self._id(trial), "reason": kept(reason), "seconds": seconds})
+        self._settle(trial, {"event": "fail", "reason": kept(reason), "seconds": seconds})
 
-    def _settle(self, record: dict[str, Any]) -> None:
-        with self._lock:
+    def _settle(self, trial: Trial | SupportsIndex, report: dict[str, Any]) -> None:
+        with interrupts.held(), self._lock:
             if self._closed or self._rescued is None:  # else what is told is added to the rescued file, and the error says so
                 self._check_open()
-            self._ledger.apply(plain("report of a simulation", record))
-            self._held.discard(record["id"])
+            number = self._id(trial)
+            self._ledger.apply(plain("report of a simulation", {"event": report["event"], "id": number, **report}))
+            self._handed.discard(number)
             self._save("It need not be told again: free space or restore access, and go on.")
 
     def _id(self, trial: Trial | SupportsIndex) -> int:
@@ -244,14 +269,19 @@ class Study:
         parallel: int = 1,
         timeout: float | None = None,
         retries: int = 0,
+        patience: int = PATIENCE,
         progress: Show = True,
     ) -> None:
         """Simulate until the study holds `evaluations` returns in all.
 
         `simulate(policy, environment)` gets two dicts and returns a number. If it raises, or returns something else, it is called again
-        up to `retries` times; then the trial counts as failed and the study goes on, until 20 in a row fail. If the problem has a
-        `failure_value`, failures are returns too: they count among the `evaluations`, and only the first 20 must not all fail. Trials that
-        an earlier process left pending are simulated first.
+        up to `retries` times; then the trial counts as failed and the study goes on, until as many in a row fail as it has `patience`. If
+        the problem has a `failure_value`, failures are returns too: they count among the `evaluations`, and only the first so many must not
+        all fail. Trials that an earlier process left pending are simulated first.
+
+        Until the first simulation succeeds, a mistake in the simulator ends the run at once: a TypeError, KeyError, NameError,
+        AttributeError, ImportError or SyntaxError, or a return that is no number. It is not tried again and not recorded: its trial stays
+        pending, and once the simulator is mended, calling `optimize` again simulates it first.
 
         `parallel` simulations run at once, in as many processes, and are told in the order they end. With `timeout`, a simulation that
         takes more seconds is ended, with all processes that it started, and counts as failed. For both, the simulator leaves this process,
@@ -265,30 +295,60 @@ class Study:
         (`mp_context=multiprocessing.get_context("spawn")`): JAX, which most methods use, does not bear forking.
 
         Ctrl-C stops the run: what was told is kept, the simulations under way stay pending, and KeyboardInterrupt goes on to the caller.
+        A simulation in this process is left at once, a suggestion that is being computed is waited for, and pressing Ctrl-C again changes
+        nothing.
+
+        Other threads may ask, tell and read meanwhile. A second `optimize` is refused. `close` ends the run with a StudyError: at once
+        where it waits for other processes, and else when the simulation under way is done.
         """
-        evaluations, parallel = whole("evaluations", evaluations, least=1), whole("parallel", parallel, least=1)
-        simulate, retries = check_simulate(simulate), whole("retries", retries, least=0)
+        plan = Plan(
+            check_simulate(simulate),
+            whole("evaluations", evaluations, least=1),
+            whole("parallel", parallel, least=1),
+            whole("retries", retries, least=0),
+            whole("patience", patience, least=1),
+        )
         executor, timeout = check_executor(executor), check_timeout(timeout)
         self._check_open()
+        with interrupts.held(), self._alone():
+            try:
+                scratch.sweep()
+                self._run(plan, executor, timeout, progress)
+            except KeyboardInterrupt:
+                if self._journal is not None:
+                    kept = f"{self.evaluations} of {plan.evaluations} evaluations are kept in {self._journal.path}"
+                    print(f"Interrupted: {kept}. Run the script again to go on.", file=sys.stderr)
+                raise
+
+    def _run(self, plan: Plan, executor: Executors, timeout: float | None, progress: Show) -> None:
+        with ExitStack() as stack:
+            report = stack.enter_context(bar(progress, self.evaluations, plan.evaluations))
+            crew = stack.enter_context(closing(Crew(executor, plan.parallel, timeout)))
+            flight = self._flight = Flight(plan.simulate, crew, plan.retries, lambda: not self.counts.told)
+            ask = partial(self._ask, together=math.ceil(plan.parallel / _PORTIONS))
+            if Learner.needed(self._method, plan.parallel):
+                ask = partial(ask, learner=stack.enter_context(closing(Learner(self._problem, self._method, self._seed))))
+            supply = stack.enter_context(closing(Supply(ask, self._left_over(), plan.parallel, flight.wake)))
+            run(self, flight, supply, plan, report)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        if not self._running.acquire(blocking=False):
+            raise StudyError(
+                "One `optimize` at a time runs on a study, but another is under way. Wait for it to end, or give it `parallel` to simulate "
+                "more at once."
+            )
         try:
-            with ExitStack() as stack:
-                report = stack.enter_context(bar(progress, self.evaluations, evaluations))
-                flight = Flight(simulate, stack.enter_context(closing(Crew(executor, parallel, timeout))), retries)
-                ask = partial(self._ask, together=math.ceil(parallel / _PORTIONS))
-                if Learner.needed(self._method, parallel):
-                    ask = partial(ask, learner=stack.enter_context(closing(Learner(self._problem, self._method, self._seed))))
-                supply = stack.enter_context(closing(Supply(ask, self._left_over(), parallel, flight.wake)))
-                run(self, flight, supply, evaluations, parallel, report)
-        except KeyboardInterrupt:
-            if self._journal is not None:
-                kept = f"{self.evaluations} of {evaluations} evaluations are kept in {self._journal.path}"
-                print(f"Interrupted: {kept}. Run the script again to go on.", file=sys.stderr)
-            raise
+            yield
+        finally:
+            self._flight = None
+            self._running.release()
 
     def _left_over(self) -> list[Trial]:
         """The pending trials that nobody in this process holds."""
-        ledger = self._ledger
-        return [copy.deepcopy(ledger.entries[number].trial) for number in ledger.pending if number not in self._held]
+        with self._lock:
+            left = [self._ledger.entries[number].trial for number in self._ledger.pending if number not in self._handed]
+        return copy.deepcopy(left)
 
     def best(self, environment: Any = None, objective: Any = None) -> Best:
         """The policy believed best among those simulated.
@@ -296,8 +356,9 @@ class Study:
         `environment` asks for the best under another distribution of the same variables, without new simulations; methods that take
         environments for noise refuse it.
         """
-        ledger = self._informed("best")
-        return recommended(self._method, ledger, self._under(ledger, environment, objective), ledger.state(), self._seed)
+        with self._computation():
+            ledger = self._informed("best")
+            return recommended(self._method, ledger, self._under(ledger, environment, objective), ledger.state(), self._seed)
 
     def predict(self, policies: Sequence[Mapping[str, Any]], environment: Any = None) -> Prediction:
         """The belief about the expected return of each of `policies`, a list of dicts: arrays `.mean` and `.std`.
@@ -307,26 +368,30 @@ class Study:
         """
         if isinstance(policies, Mapping | str) or not all(isinstance(policy, Mapping) for policy in policies):
             raise StudyError("`policies` must be a list of dicts, one a policy. For a single policy, give a list of one.")
-        ledger = self._informed("predict")
-        if not policies:
-            return Prediction(mean=np.empty(0), std=np.empty(0))
-        encoded = np.stack([ledger.encoding.encode_policy(policy) for policy in policies])
-        belief = self._method.predict(self._under(ledger, environment), ledger.history(), ledger.state(), self._seed, encoded)
+        with self._computation():
+            ledger = self._informed("predict")
+            if not policies:
+                return Prediction(mean=np.empty(0), std=np.empty(0))
+            encoded = np.stack([ledger.encoding.encode_policy(policy) for policy in policies])
+            belief = self._method.predict(self._under(ledger, environment), ledger.history(), ledger.state(), self._seed, encoded)
         return Prediction(mean=ledger.sign * np.asarray(belief.mean), std=np.asarray(belief.std))
 
     def belief(self) -> ScaledBelief | None:
         """The belief itself, larger being better whatever the direction, or None where the method shows none. For reports."""
-        ledger, method = self._informed("belief"), self._method
-        return method.belief(ledger.encoding, ledger.history(), ledger.state(), self._seed) if isinstance(method, ShowsBelief) else None
+        with self._computation():
+            ledger, method = self._informed("belief"), self._method
+            return method.belief(ledger.encoding, ledger.history(), ledger.state(), self._seed) if isinstance(method, ShowsBelief) else None
 
     def past(self, most: int = 32, known: Mapping[int, Best] | None = None) -> dict[int, Best]:
         """What `best` answered, or would have, at up to so many earlier numbers of returns; those in `known` are not computed again."""
-        return retraced(self._problem, self._method, self._seed, self._ledger.log, most, known or {})
+        with self._computation():
+            return retraced(self._problem, self._method, self._seed, self._known().log, most, known or {})
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write a page (.html) that shows the recommendation, what it rests on, and all trials. It needs no network to be read."""
         # By name: a report is made from a study, so that nothing here may depend on it.
-        importlib.import_module("aloq.report.html").write(self, path)
+        with self._computation():
+            importlib.import_module("aloq.report.html").write(self, path)
 
     def _under(self, ledger: Ledger, environment: Any, objective: Any = None) -> Encoding:
         """What the study asks, with another distribution of the environment or another objective if one is given."""
@@ -342,22 +407,25 @@ class Study:
         return encoding.reweighted(environment)
 
     def _informed(self, verb: str) -> Ledger:
-        if not self._ledger.returns:
+        ledger = self._known()
+        if not ledger.returns:
             raise StudyError(f"`{verb}` needs at least one return, but this study was told none. Call `optimize`, or `ask` and `tell`.")
-        return self._ledger
+        return ledger
 
     def trials(self) -> pd.DataFrame:
         """One row a trial: id, state (told, failed, pending), value, policy.NAME, environment.NAME, reason, seconds."""
         from aloq.study.table import table
 
-        return table(self._ledger, tuple(self._problem.policy_names), tuple(self._problem.environment_names))
+        return table(self._known(), tuple(self._problem.policy_names), tuple(self._problem.environment_names))
 
     def close(self) -> None:
-        """Let go of the journal. What is known can still be read; asking and telling is over."""
-        with self._lock:
+        """Let go of the journal. What is known can still be read; asking and telling is over, and a run in another thread ends."""
+        with interrupts.held(), self._lock:
             if self._closed:
                 return
-            self._closed = True
+            self._closed, flight = True, self._flight
+            if flight is not None:
+                flight.wake()
             if self._journal is not None and self._rescued is None:
                 try:
                     self._save("This study is closed, so that they are lost with this process.")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 
 from aloq.study.trial import Trial
 
@@ -20,11 +21,14 @@ class Supply:
     once: for the places that are free, and for those that will be by the time it is done, going by how long asking and simulating took.
     """
 
-    def __init__(self, ask: Callable[[int], Iterable[Trial]], left: Iterable[Trial], parallel: int, notify: Callable[[], None]) -> None:
+    def __init__(
+        self, ask: Callable[[int], Generator[Trial, None, None]], left: Iterable[Trial], parallel: int, notify: Callable[[], None]
+    ) -> None:
         self._ask, self._parallel, self._notify = ask, parallel, notify
         self._ready = deque(left)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="aloq-ask") if parallel > 1 else None
         self._asking: Future[None] | None = None
+        self._closed = False
         self._cost = 0.0  # seconds to ask for one
         self._simulation = math.inf  # seconds, smoothed
 
@@ -47,9 +51,11 @@ class Supply:
         return taken
 
     def _fetch(self, free: int, most: int) -> list[Trial]:
-        if not self._ready and free and most:
+        if free < 1 or most < 1:
+            return []
+        if not self._ready:
             self._ready.extend(self._ask(1))
-        return [self._ready.popleft()] if free and most else []
+        return [self._ready.popleft()]
 
     def _collect(self) -> None:
         if self._asking is not None and self._asking.done():
@@ -58,9 +64,12 @@ class Supply:
 
     def _timed(self, count: int) -> None:
         start = time.perf_counter()
-        for trial in self._ask(count):
-            self._ready.append(trial)
-            self._notify()
+        with closing(self._ask(count)) as trials:
+            for trial in trials:
+                self._ready.append(trial)
+                self._notify()
+                if self._closed:
+                    return
         self._cost = (time.perf_counter() - start) / count
 
     def _soon(self) -> int:
@@ -73,6 +82,7 @@ class Supply:
         return min(round(self._parallel * self._parallel * self._cost / self._simulation), self._parallel // 2)
 
     def close(self) -> None:
-        """Trials that are being asked for are waited for, since they will stand in the journal."""
+        """Wait for the suggestion under way: a thread that computes with JAX must not outlive the interpreter."""
+        self._closed = True
         if self._thread is not None:
             self._thread.shutdown(wait=True, cancel_futures=True)

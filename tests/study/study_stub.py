@@ -209,8 +209,10 @@ ODD: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 def odd(policy: dict[str, Any], environment: dict[str, Any]) -> Any:
-    """What `ODD` has under the name in the environment variable ODD, the first time; a number afterwards."""
-    return simulate(policy, environment) if seen_before(({}, {})) else ODD[os.environ["ODD"]][0]()
+    """What `ODD` has under the name in the environment variable ODD, the second time; a number before and afterwards."""
+    if not seen_before(({"call": 1}, {})) or seen_before(({"call": 2}, {})):
+        return simulate(policy, environment)
+    return ODD[os.environ["ODD"]][0]()
 
 
 def mistaken(policy: dict[str, Any], environment: dict[str, Any]) -> float:

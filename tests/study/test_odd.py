@@ -49,7 +49,7 @@ def test_what_gives_no_number_is_a_failed_trial_with_the_true_reason(
         (reason,) = study.trials().query("state == 'failed'")["reason"]
         assert re.search(ODD[name][1], reason), reason[:500]
         assert len(reason.encode()) <= LONGEST
-    assert Study.read(path).trials()["reason"].tolist()[0] == reason
+    assert Study.read(path).trials()["reason"].tolist()[1] == reason
     assert path.stat().st_size < 3 * LONGEST
 
 

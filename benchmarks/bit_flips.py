@@ -19,7 +19,7 @@ from aloq.methods.naive import Naive
 from aloq.problem.distributions import Discrete
 from aloq.problem.errors import JournalError
 from aloq.problem.problem import Problem
-from aloq.study.journal import read, text
+from aloq.study.journal.file import read, text
 from aloq.study.study import Study
 
 PROBLEM = Problem(
@@ -46,7 +46,7 @@ def written(path: Path, schema: int) -> bytes:
 def said(path: Path) -> str:
     """All that a journal says."""
     study = Study.read(path)
-    return repr((study.problem, study.method, study.seed, study._ledger.log))
+    return repr((study.problem, study.method, study.seed, study._book.ledger.log))
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import aloq
-from aloq.study.journal import read
+from aloq.study.journal.file import read
 
 
 def problem() -> aloq.Problem:

@@ -172,7 +172,7 @@ def test_a_damaged_journal_is_repaired(tmp_path: Path) -> None:
 
 def test_a_journal_is_upgraded_once(tmp_path: Path) -> None:
     path = tmp_path / "old.jsonl"
-    old = Path(__file__).parents[1] / "study" / "fixtures" / "schema-1.jsonl"
+    old = Path(__file__).parents[1] / "study" / "journal" / "fixtures" / "schema-1.jsonl"
     path.write_bytes(old.read_bytes())
     assert call("journal", "upgrade", str(path)).stdout == f"{path} has schema 2 now. The file as it was: {path}.backup\n"
     assert Path(f"{path}.backup").read_bytes() == old.read_bytes()

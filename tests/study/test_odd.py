@@ -26,8 +26,8 @@ from aloq.problem.errors import ProblemError, StudyError
 from aloq.problem.problem import Problem
 from aloq.problem.variables import Choice
 from aloq.study.checks import LONGEST, kept, real, shown
-from aloq.study.journal import read
-from aloq.study.outcome import evaluate
+from aloq.study.journal.file import read
+from aloq.study.running.outcome import evaluate
 from aloq.study.study import Study
 
 
@@ -183,7 +183,7 @@ def test_a_state_may_be_nested_as_deeply_as_it_can_be_read_back(path: Path, prob
         assert study.best().mean == 1.0
     with Study.resume(path) as again:
         assert again.ask().id == 4
-        assert again._ledger.log[:7] == study._ledger.log
+        assert again._book.ledger.log[:7] == study._book.ledger.log
 
 
 @pytest.mark.parametrize("depth", [450, 100_000])

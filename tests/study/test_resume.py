@@ -15,7 +15,7 @@ from study_stub import Alert, simulate
 from aloq.methods.aloq import ALOQ
 from aloq.problem.errors import JournalError, StudyError
 from aloq.problem.problem import Problem
-from aloq.study.journal import read
+from aloq.study.journal.file import read
 from aloq.study.study import Study
 
 # What a user does, step by step: ask for one or three, tell or fail the oldest or the newest pending trial.
@@ -49,7 +49,7 @@ def step(study: Study, action: str) -> None:
     if verb == "fail":
         study.fail(number, "no")
     else:
-        entry = study._ledger.entries[number].trial
+        entry = study._book.ledger.entries[number].trial
         study.tell(number, simulate(entry.policy, entry.environment))
 
 
@@ -58,7 +58,7 @@ def played(problem: Problem, script: list[str]) -> list[dict[str, object]]:
     study = Study(problem, Alert(), seed=11)
     for action in script:
         step(study, action)
-    return list(study._ledger.log)
+    return list(study._book.ledger.log)
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
@@ -75,7 +75,7 @@ def test_resuming_after_any_step_changes_nothing(tmp_path: Path, direction: str,
         with again as study:
             for action in SCRIPT[pause:]:
                 step(study, action)
-            assert list(study._ledger.log) == expected
+            assert list(study._book.ledger.log) == expected
         assert list(read(path).records) == expected
 
 

@@ -99,7 +99,7 @@ def test_a_repeated_policy_is_the_same_to_the_bit(study: Study) -> None:
     study.optimize(simulate, 30, progress=False)
     table = study.trials()
     assert table["policy.kp"].nunique() < 25
-    points = study._ledger.points[:, : study.problem.encoding.policy_dim]
+    points = study._book.ledger.points[:, : study.problem.encoding.policy_dim]
     assert len(np.unique(points, axis=0)) == table["policy.kp"].nunique()
 
 
@@ -250,7 +250,7 @@ def test_best_and_predict_need_a_return(study: Study) -> None:
 def test_predict_is_in_the_users_units(sign: int) -> None:
     study = Study(study_stub.make_problem("maximize" if sign == 1 else "minimize"), Alert(repeat=100))
     study.optimize(simulate, 6, progress=False)
-    rows = [entry.trial.policy for entry in study._ledger.entries]
+    rows = [entry.trial.policy for entry in study._book.ledger.entries]
     belief = study.predict(rows)
     np.testing.assert_array_equal(belief.mean, study.trials()["value"])
     np.testing.assert_allclose(belief.std, 0.1)

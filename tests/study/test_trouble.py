@@ -21,8 +21,8 @@ from study_stub import Alert, simulate
 
 from aloq.problem.errors import StudyError
 from aloq.problem.problem import Problem
-from aloq.study import child
-from aloq.study.child import Stock
+from aloq.study.running import child_process as child
+from aloq.study.running.child_process import Stock
 from aloq.study.study import Study
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -57,7 +57,7 @@ def children(pid: int) -> list[int]:
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
             stat = (entry / "stat").read_text().rpartition(")")[2].split()
-            if int(stat[1]) == pid and stat[0] != "Z" and b"aloq.study.child" in (entry / "cmdline").read_bytes():
+            if int(stat[1]) == pid and stat[0] != "Z" and b"aloq.study.running.child_process" in (entry / "cmdline").read_bytes():
                 found.append(int(entry.name))
     return found
 
@@ -75,7 +75,7 @@ def outcomes(study: Study) -> list[tuple[str, bool]]:
 
 
 def values_are_right(study: Study) -> bool:
-    entries = [entry for entry in study._ledger.entries if entry.status == "told"]
+    entries = [entry for entry in study._book.ledger.entries if entry.status == "told"]
     return all(entry.value == simulate(entry.trial.policy, entry.trial.environment) for entry in entries)
 
 
@@ -104,7 +104,7 @@ def test_a_timeout_that_is_not_met_changes_nothing(study: Study, problem: Proble
     study.optimize(simulate, 6, progress=False)
     limited = Study(problem, Alert(), seed=3)
     limited.optimize(simulate, 6, timeout=60, progress=False)
-    assert [{**r, "seconds": 0} for r in limited._ledger.log] == [{**r, "seconds": 0} for r in study._ledger.log]
+    assert [{**r, "seconds": 0} for r in limited._book.ledger.log] == [{**r, "seconds": 0} for r in study._book.ledger.log]
 
 
 def test_a_hang_can_be_tried_again(study: Study) -> None:

@@ -54,10 +54,10 @@ def _effect(what: str, change: float, noise: float) -> str:
 def _simulate(job: RunRequest, trials: list[Trial]) -> list[float]:
     from contextlib import closing
 
-    from aloq.study.crew import Crew
+    from aloq.study.running.workers import Workers
 
     found = []
-    with closing(Crew(None, 1, job.timeout)) as crew:
+    with closing(Workers(None, 1, job.timeout)) as crew:
         for trial in trials:
             typer.echo(_described(job, trial))
             outcome = crew.submit(job.simulate, trial).result()

@@ -13,7 +13,7 @@ from aloq.problem.errors import ProblemError, nearest
 
 if TYPE_CHECKING:
     from aloq.problem.problem import Problem
-    from aloq.study.outcome import Simulate
+    from aloq.study.running.outcome import Simulate
     from aloq.tasks import Task
 
 

@@ -21,7 +21,7 @@ def main() -> None:
 def repair(file: Annotated[Path, typer.Argument(metavar="FILE", help="The journal.")]) -> None:
     """Leave out damaged lines, and what makes no sense without them. The file as it was is kept beside it."""
     with clean_exit():
-        from aloq.study.repair import repair as mend
+        from aloq.study.journal.repair import repair as mend
 
         done = mend(file)
         if done.backup is None:
@@ -35,8 +35,8 @@ def repair(file: Annotated[Path, typer.Argument(metavar="FILE", help="The journa
 def upgrade(file: Annotated[Path, typer.Argument(metavar="FILE", help="The journal.")]) -> None:
     """Write a journal of an older schema anew as the newest one, which has a checksum a line. The file as it was is kept beside it."""
     with clean_exit():
-        from aloq.study.header import SCHEMA
-        from aloq.study.repair import upgrade as renew
+        from aloq.study.journal.header import SCHEMA
+        from aloq.study.journal.repair import upgrade as renew
 
         backup = renew(file)
         if backup is None:

@@ -14,7 +14,7 @@ from aloq.experiments import store
 from aloq.experiments.figures.quartiles import curves, markdown
 from aloq.experiments.reproduce import load, save
 from aloq.experiments.target import ExperimentError, Target
-from aloq.study.record import Record
+from aloq.study.journal.record import Record
 
 _OPENING = """# Reproduction
 

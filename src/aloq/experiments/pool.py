@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aloq.experiments.target import ExperimentError, Job
-from aloq.study.worker import settle
+from aloq.study.running.worker import settle
 
 _ONE_THREAD = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",

@@ -20,8 +20,8 @@ from typing import Any
 
 import aloq
 from aloq.experiments.target import ExperimentError, Job, Results, Target, TargetResult
-from aloq.study.lock import LockedFile
-from aloq.study.record import Record, dump, load
+from aloq.study.journal.lock import LockedFile
+from aloq.study.journal.record import Record, dump, load
 
 FILE = "runs.jsonl"
 

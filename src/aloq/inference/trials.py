@@ -20,7 +20,7 @@ from aloq.problem.errors import InferenceError, ProblemError, StudyError
 from aloq.problem.spaces import check_names
 from aloq.study.arguments import check_simulate
 from aloq.study.checks import real, shown
-from aloq.study.outcome import Simulate
+from aloq.study.running.outcome import Simulate
 
 FORM = "Give a list of pairs, [({'speed': 1.0}, 3.2), ...]."
 

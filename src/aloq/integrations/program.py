@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from aloq.problem.errors import ProblemError, SimulationError, nearest
-from aloq.study.output import described, output_folder
+from aloq.study.running.output import described, output_folder
 
 INPUTS = ("arguments", "json")
 LARGEST = 2**24  # bytes of output that are read for the return

@@ -28,7 +28,7 @@ from aloq.problem.spaces import plain_policy, space_of
 from aloq.problem.variables import Archive, Choice, Integer, Real
 from aloq.study.arguments import check_seed, check_timeout
 from aloq.study.checks import whole
-from aloq.study.run import PATIENCE
+from aloq.study.running.loop import PATIENCE
 
 PROGRAM_KEYS = ("command", "input", "field", "shell")
 PROBLEM_KEYS = ("direction", "objective", "failure_value")

@@ -14,7 +14,8 @@ from aloq.report.sensitivity import Sensitivity, sensitivities
 from aloq.report.slices import Slice, slices
 from aloq.report.study_view import StudyView
 from aloq.study.best import Best
-from aloq.study.study import Counts, Study
+from aloq.study.book import Counts
+from aloq.study.study import Study
 
 if TYPE_CHECKING:
     import pandas as pd

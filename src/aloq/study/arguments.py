@@ -16,8 +16,8 @@ from aloq.problem.errors import StudyError
 from aloq.problem.objective import Objective
 from aloq.problem.problem import Problem
 from aloq.study.checks import shown, whole
-from aloq.study.crew import Executors
-from aloq.study.outcome import Simulate
+from aloq.study.running.outcome import Simulate
+from aloq.study.running.workers import Executors
 
 
 def check_problem(problem: Any) -> Problem:

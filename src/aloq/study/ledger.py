@@ -12,7 +12,7 @@ import copy
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,37 @@ from aloq.problem.encoding import Encoding
 from aloq.problem.errors import AloqError, JournalError, StudyError
 from aloq.problem.problem import Problem
 from aloq.study.checks import kept, real, shown
-from aloq.study.growing import Growing
-from aloq.study.record import Record, copied, field
+from aloq.study.journal.record import Record, copied, field
 from aloq.study.trial import Trial
 
 Status = Literal["pending", "told", "failed"]
+T = TypeVar("T", bound=np.generic)
+
+
+class GrowingArray(Generic[T]):
+    """Rows of one shape, with room for twice as many as there are, so that adding one costs the same however many there are."""
+
+    def __init__(self, empty: NDArray[T]) -> None:
+        self._room = np.empty((64, *empty.shape[1:]), empty.dtype)
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def append(self, row: object) -> None:
+        if self._size == len(self._room):
+            self._room = np.concatenate([self._room, np.empty_like(self._room)])
+        self._room[self._size] = row
+        self._size += 1
+
+    def cut(self, size: int) -> None:
+        """Forget all rows after the first `size`."""
+        self._size = min(size, self._size)
+
+    @property
+    def rows(self) -> NDArray[T]:
+        """What there is, not a copy."""
+        return self._room[: self._size]
 
 
 @dataclass(frozen=True)
@@ -56,10 +82,10 @@ class Ledger:
         self.failed: list[int] = []  # ids, in the order of failing
         self._failure_value = failure_value
         self._pending: dict[int, None] = {}  # ids, ascending
-        self._points = Growing(np.empty((0, encoding.policy_dim + encoding.environment_dim)))  # (asked, D) by id
+        self._points = GrowingArray(np.empty((0, encoding.policy_dim + encoding.environment_dim)))  # (asked, D) by id
         # Where failures have a value, they are among these.
-        self._returned = Growing(self.points)  # (n, D) points that gave a return, in the order it came
-        self._returns = Growing(np.empty(0))  # (n,) in the user's units
+        self._returned = GrowingArray(self.points)  # (n, D) points that gave a return, in the order it came
+        self._returns = GrowingArray(np.empty(0))  # (n,) in the user's units
 
     @classmethod
     def of(cls, problem: Problem) -> Ledger:
@@ -112,7 +138,7 @@ class Ledger:
         """The same as it is now, to be read while this one grows. It shares what never changes: records, entries, rows."""
         copied = copy.copy(self)
         for name, value in vars(self).items():
-            if isinstance(value, list | dict | Growing):
+            if isinstance(value, list | dict | GrowingArray):
                 setattr(copied, name, copy.copy(value))
         return copied
 

@@ -1,17 +1,15 @@
 """The study: the one object that changes, and the only one that touches files and executors.
 
-Everything it knows is in a `Ledger`; what survives the process is in a `Journal`, a file. Each change goes into the ledger, and brings the
-file up to it.
+What it knows, and the file that keeps it, are in its `Book`.
 
-Threads may share a study. Two locks keep them apart, and whoever needs both takes `_computing` first. `_lock` is the ledger's and the
-file's: it is held for moments, to change them or to copy what is known. `_computing` is held as long as a suggestion or a
-recommendation takes, since two threads that compute with JAX can wait for each other for ever. Telling needs only the first. Ctrl-C
-waits for the end of either (see `aloq.study.interrupts`).
+Threads may share a study. Two locks keep them apart, and whoever needs both takes `_computing` first. The book's is held for
+moments, and telling needs no other. `_computing` is held as long as a suggestion or a recommendation takes, since two threads
+that compute with JAX can wait for each other for ever. Ctrl-C waits for the end of either (see
+`aloq.study.running.interrupts`).
 """
 
 from __future__ import annotations
 
-import copy
 import importlib
 import itertools
 import math
@@ -32,22 +30,23 @@ from aloq.methods.interface import Method, Prediction, SeesNoEnvironment, ShowsB
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import JournalError, StudyError
 from aloq.problem.problem import Problem
-from aloq.study import header, interrupts, scratch
 from aloq.study.arguments import check_executor, check_method, check_problem, check_seed, check_served, check_simulate, check_timeout
 from aloq.study.best import Best, recommended
+from aloq.study.book import Book, Counts
 from aloq.study.checks import kept, real, shown, whole
-from aloq.study.crew import Crew, Executors
-from aloq.study.drafts import Drafts
-from aloq.study.journal import Journal, read, text
-from aloq.study.learner import Learner
+from aloq.study.drafting import Drafts
+from aloq.study.journal import header
+from aloq.study.journal.file import read
+from aloq.study.journal.record import Record
 from aloq.study.ledger import Ledger, replay
-from aloq.study.outcome import Simulate
-from aloq.study.progress import Show, bar
-from aloq.study.record import Record, plain
-from aloq.study.rescue import write_new
-from aloq.study.retrace import retraced
-from aloq.study.run import PATIENCE, Flight, Plan, run
-from aloq.study.supply import Supply
+from aloq.study.past import past_recommendations
+from aloq.study.running import interrupts, scratch
+from aloq.study.running.learning_process import LearningProcess
+from aloq.study.running.loop import PATIENCE, Flight, Plan, run
+from aloq.study.running.outcome import Simulate
+from aloq.study.running.prefetch import Prefetch
+from aloq.study.running.progress import Show, bar
+from aloq.study.running.workers import Executors, Workers
 from aloq.study.trial import Trial
 
 if TYPE_CHECKING:
@@ -57,14 +56,6 @@ if TYPE_CHECKING:
 
 
 _PORTIONS = 8  # in which a round of parallel trials is handed out, so that the first need not wait for the last to be chosen
-
-
-class Counts(NamedTuple):
-    """How many trials of a study are in which state."""
-
-    told: int
-    failed: int
-    pending: int
 
 
 class Study:
@@ -81,14 +72,13 @@ class Study:
         self._method = check_method(method)
         self._seed = check_seed(seed)
         check_served(self._method, problem.objective)
-        self._ledger = Ledger.of(problem)
-        self._handed: set[int] = set()  # trials that `ask` gave to the user of this process
-        self._lock = threading.RLock()
         self._computing = threading.RLock()
         self._running = threading.Lock()  # held by the run under way
         self._flight: Flight | None = None  # of that run
-        self._closed = False
-        self._journal: Journal | None = None if journal is None else self._open(journal)
+        self._book = Book(problem, self._header, journal)
+
+    def _header(self) -> Record:
+        return header.make(self._problem, self._method, self._seed)
 
     @classmethod
     def resume(cls, path: str | os.PathLike[str]) -> Self:
@@ -103,26 +93,9 @@ class Study:
         contents = _begun(path)
         problem, method, seed = header.restore(contents.header, str(path))
         study = cls(problem, method, seed=seed)
-        replay(study._ledger, contents.records, str(path))
+        replay(study._book.ledger, contents.records, str(path))
         study.close()
         return study
-
-    def _open(self, path: str | os.PathLike[str]) -> Journal:
-        given = header.make(self._problem, self._method, self._seed)
-        journal = Journal(path)
-        try:
-            if journal.contents.header is None:
-                journal.begin(given)
-            else:
-                header.compare(journal.contents.header, given, str(path))
-                replay(self._ledger, journal.contents.records, str(path))
-        except OSError as error:
-            journal.close()
-            raise JournalError(f"The journal {path} cannot be written: {error.strerror}.") from error
-        except BaseException:
-            journal.close()
-            raise
-        return journal
 
     @property
     def problem(self) -> Problem:
@@ -139,26 +112,23 @@ class Study:
     @property
     def journal(self) -> Path | None:
         """The file that keeps the study, if any."""
-        return None if self._journal is None else self._journal.path
+        journal = self._book.journal
+        return None if journal is None else journal.path
 
     @property
     def counts(self) -> Counts:
         """How many trials are told, failed and pending."""
-        ledger = self._ledger
-        with self._lock:
-            told, failed, asked = len(ledger.told), len(ledger.failed), len(ledger.entries)
-        return Counts(told=told, failed=failed, pending=asked - told - failed)
+        return self._book.counts
 
     @property
     def evaluations(self) -> int:
         """How many returns the study holds: those told and, if the problem has a `failure_value`, the failures."""
-        with self._lock:
-            return self._ledger.returns
+        return self._book.returns
 
     @property
     def closed(self) -> bool:
         """Whether asking and telling is over."""
-        return self._closed
+        return self._book.closed
 
     @overload
     def ask(self) -> Trial: ...
@@ -173,36 +143,13 @@ class Study:
             trials = list(self._ask(count, count, to_user=True))
         return trials[0] if n is None else trials
 
-    def _ask(self, n: int, together: int, learner: Learner | None = None, to_user: bool = False) -> Generator[Trial, None, None]:
+    def _ask(self, n: int, together: int, learner: LearningProcess | None = None, to_user: bool = False) -> Generator[Trial, None, None]:
         """The next `n` trials, handed out so many `together`."""
         with interrupts.taken(self._computing):
-            self._check_open()
-            drafts = Drafts(self._known(), self._method, self._seed, learner).make(n)
+            self._book.check_open()
+            drafts = Drafts(self._book.known(), self._method, self._seed, learner).make(n)
             while records := list(itertools.islice(drafts, together)):
-                yield from self._hand_out(records, to_user)
-
-    def _hand_out(self, records: list[Record], to_user: bool) -> list[Trial]:
-        ledger = self._ledger
-        with interrupts.held(), self._lock:
-            self._check_open()
-            if self._journal is not None:
-                self._journal.check(ledger.log)
-            before = len(ledger.entries)
-            try:
-                for record in records:
-                    ledger.apply(record)
-                self._save("No trial was handed out: free space or restore access, and ask again.")
-            except BaseException:
-                ledger.take_back(len(ledger.entries) - before)
-                raise
-            trials = [entry.trial for entry in ledger.entries[before:]]
-            self._handed.update(trial.id for trial in trials if to_user)
-        return copy.deepcopy(trials)
-
-    def _known(self) -> Ledger:
-        """All that is known now, to be read without a lock."""
-        with self._lock:
-            return self._ledger.copied()
+                yield from self._book.hand_out(records, to_user)
 
     @contextmanager
     def _computation(self) -> Iterator[None]:
@@ -213,52 +160,17 @@ class Study:
     def tell(self, trial: Trial | SupportsIndex, value: SupportsFloat, *, seconds: float | None = None) -> None:
         """Report what a simulation returned. Once this returns, the value is on the disk."""
         number = real(value, way_out=" If the simulation failed, say so with `study.fail(trial, reason)`.")
-        self._settle(trial, {"event": "tell", "value": number, "seconds": seconds})
+        self._book.settle(trial, {"event": "tell", "value": number, "seconds": seconds})
 
     def fail(self, trial: Trial | SupportsIndex, reason: str = "", *, seconds: float | None = None) -> None:
         """Report that a simulation gave no value. Once this returns, that is on the disk."""
         if not isinstance(reason, str):
             raise StudyError(f"`reason` must be a string, but is {shown(reason)}. Use str(...).")
-        self._settle(trial, {"event": "fail", "reason": kept(reason), "seconds": seconds})
-
-    def _settle(self, trial: Trial | SupportsIndex, report: dict[str, Any]) -> None:
-        with interrupts.held(), self._lock:
-            if self._closed or self._rescued is None:  # else what is told is added to the rescued file, and the error says so
-                self._check_open()
-            number = self._id(trial)
-            self._ledger.apply(plain("report of a simulation", {"event": report["event"], "id": number, **report}))
-            self._handed.discard(number)
-            self._save("It need not be told again: free space or restore access, and go on.")
-
-    def _id(self, trial: Trial | SupportsIndex) -> int:
-        if not isinstance(trial, Trial):
-            return whole("trial", trial, least=0)
-        if trial != self._ledger.awaited(trial.id).trial:
-            raise StudyError(
-                f"A trial must be told as it was asked for, but trial {trial.id} of this study has another policy or environment. "
-                f"If it is the right trial and was changed since, give its id, {trial.id}, instead."
-            )
-        return trial.id
-
-    def _save(self, advice: str) -> None:
-        if self._journal is None:
-            return
-        try:
-            self._journal.write(self._ledger.log)
-        except OSError as error:
-            raise StudyError(
-                f"The journal {self._journal.path} could not be written: {error.strerror}. Every value told so far is held in memory and "
-                f"goes to the file with the next write that succeeds. {advice}"
-            ) from error
+        self._book.settle(trial, {"event": "fail", "reason": kept(reason), "seconds": seconds})
 
     def save_as(self, path: str | os.PathLike[str]) -> None:
         """Write everything that is known to a new journal, also when this study is closed. The file must not be there yet."""
-        with self._lock:
-            known = [given := header.make(self._problem, self._method, self._seed), *self._ledger.log]
-            try:
-                write_new(Path(path).absolute(), text(known, given))
-            except OSError as error:
-                raise JournalError(f"The new journal {path} cannot be written: {error.strerror}. Name another file.") from error
+        self._book.save_as(path, self._header())
 
     def optimize(
         self,
@@ -309,27 +221,27 @@ class Study:
             whole("patience", patience, least=1),
         )
         executor, timeout = check_executor(executor), check_timeout(timeout)
-        self._check_open()
+        self._book.check_open()
         with interrupts.held(), self._alone():
             try:
                 scratch.sweep()
                 self._run(plan, executor, timeout, progress)
             except KeyboardInterrupt:
-                if self._journal is not None:
-                    kept = f"{self.evaluations} of {plan.evaluations} evaluations are kept in {self._journal.path}"
+                if self.journal is not None:
+                    kept = f"{self.evaluations} of {plan.evaluations} evaluations are kept in {self.journal}"
                     print(f"Interrupted: {kept}. Run the script again to go on.", file=sys.stderr)
                 raise
 
     def _run(self, plan: Plan, executor: Executors, timeout: float | None, progress: Show) -> None:
         with ExitStack() as stack:
             report = stack.enter_context(bar(progress, self.evaluations, plan.evaluations))
-            crew = stack.enter_context(closing(Crew(executor, plan.parallel, timeout)))
-            flight = self._flight = Flight(plan.simulate, crew, plan.retries, lambda: not self.counts.told)
+            workers = stack.enter_context(closing(Workers(executor, plan.parallel, timeout)))
+            flight = self._flight = Flight(plan.simulate, workers, plan.retries, lambda: not self.counts.told)
             ask = partial(self._ask, together=math.ceil(plan.parallel / _PORTIONS))
-            if Learner.needed(self._method, plan.parallel):
-                ask = partial(ask, learner=stack.enter_context(closing(Learner(self._problem, self._method, self._seed))))
-            supply = stack.enter_context(closing(Supply(ask, self._left_over(), plan.parallel, flight.wake)))
-            run(self, flight, supply, plan, report)
+            if LearningProcess.needed(self._method, plan.parallel):
+                ask = partial(ask, learner=stack.enter_context(closing(LearningProcess(self._problem, self._method, self._seed))))
+            prefetch = stack.enter_context(closing(Prefetch(ask, self._book.left_over(), plan.parallel, flight.wake)))
+            run(self, flight, prefetch, plan, report)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -343,12 +255,6 @@ class Study:
         finally:
             self._flight = None
             self._running.release()
-
-    def _left_over(self) -> list[Trial]:
-        """The pending trials that nobody in this process holds."""
-        with self._lock:
-            left = [self._ledger.entries[number].trial for number in self._ledger.pending if number not in self._handed]
-        return copy.deepcopy(left)
 
     def best(self, environment: Any = None, objective: Any = None) -> Best:
         """The policy believed best among those simulated.
@@ -385,7 +291,7 @@ class Study:
     def past(self, most: int = 32, known: Mapping[int, Best] | None = None) -> dict[int, Best]:
         """What `best` answered, or would have, at up to so many earlier numbers of returns; those in `known` are not computed again."""
         with self._computation():
-            return retraced(self._problem, self._method, self._seed, self._known().log, most, known or {})
+            return past_recommendations(self._problem, self._method, self._seed, self._book.known().log, most, known or {})
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write a page (.html) that shows the recommendation, what it rests on, and all trials. It needs no network to be read."""
@@ -407,7 +313,7 @@ class Study:
         return encoding.reweighted(environment)
 
     def _informed(self, verb: str) -> Ledger:
-        ledger = self._known()
+        ledger = self._book.known()
         if not ledger.returns:
             raise StudyError(f"`{verb}` needs at least one return, but this study was told none. Call `optimize`, or `ask` and `tell`.")
         return ledger
@@ -416,32 +322,14 @@ class Study:
         """One row a trial: id, state (told, failed, pending), value, policy.NAME, environment.NAME, reason, seconds."""
         from aloq.study.table import table
 
-        return table(self._known(), tuple(self._problem.policy_names), tuple(self._problem.environment_names))
+        return table(self._book.known(), tuple(self._problem.policy_names), tuple(self._problem.environment_names))
 
     def close(self) -> None:
         """Let go of the journal. What is known can still be read; asking and telling is over, and a run in another thread ends."""
-        with interrupts.held(), self._lock:
-            if self._closed:
-                return
-            self._closed, flight = True, self._flight
-            if flight is not None:
+        with interrupts.held():
+            flight = self._flight
+            if self._book.close() and flight is not None:
                 flight.wake()
-            if self._journal is not None and self._rescued is None:
-                try:
-                    self._save("This study is closed, so that they are lost with this process.")
-                finally:
-                    self._journal.close()
-
-    @property
-    def _rescued(self) -> Path | None:
-        """The file where everything is, once somebody else has changed the journal."""
-        return None if self._journal is None else self._journal.rescued
-
-    def _check_open(self) -> None:
-        if self._rescued is not None:
-            raise StudyError(f"The study was stopped. To go on with it, use aloq.Study.resume({str(self._rescued)!r}).")
-        if self._closed:
-            raise StudyError("The study is closed. To go on with it, use aloq.Study.resume(path), or make a new one.")
 
     def __enter__(self) -> Self:
         return self
@@ -451,7 +339,7 @@ class Study:
 
     def __repr__(self) -> str:
         told, failed, pending = self.counts
-        kept = "" if self._journal is None else f", journal={str(self._journal.path)!r}"
+        kept = "" if self.journal is None else f", journal={str(self.journal)!r}"
         return f"<Study: {told} told, {failed} failed, {pending} pending{kept}>"
 
 

@@ -30,7 +30,7 @@ from aloq.problem.problem import Problem
 from aloq.problem.variables import Real
 from aloq.study.arguments import check_method, check_seed
 from aloq.study.best import Best
-from aloq.study.drafts import others
+from aloq.study.drafting import others
 
 _asking = threading.Lock()  # threads of a process ask one after the other: two that compute at once can wait for each other for ever
 

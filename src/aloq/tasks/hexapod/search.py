@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aloq.problem.errors import ProblemError
-from aloq.study.worker import settle
+from aloq.study.running.worker import settle
 from aloq.tasks.hexapod.controller import GRID, PARAMETERS, TRIPOD
 from aloq.tasks.hexapod.elites import CELLS, Elites, load
 from aloq.tasks.hexapod.extra import dart

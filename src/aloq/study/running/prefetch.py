@@ -14,7 +14,7 @@ from aloq.study.trial import Trial
 _FEW = 8  # share of the places that is not worth asking for
 
 
-class Supply:
+class Prefetch:
     """First the trials that were left over, then new ones.
 
     With one simulation at a time, a trial is asked for when it is needed. In parallel, a thread asks while others simulate, for several at

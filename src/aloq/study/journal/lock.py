@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from aloq.problem.errors import JournalError, JournalInUseError, StudyError
-from aloq.study.watch import FileWatch
+from aloq.study.journal.file_watch import FileWatch
 
 _UNSUPPORTED = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL}
 

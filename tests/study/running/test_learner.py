@@ -19,8 +19,8 @@ from aloq.methods.history import History
 from aloq.methods.interface import State
 from aloq.problem.distributions import Discrete
 from aloq.problem.problem import Problem
-from aloq.study.journal import read
-from aloq.study.learner import MANY, Learner
+from aloq.study.journal.file import read
+from aloq.study.running.learning_process import MANY, LearningProcess
 from aloq.study.study import Study
 
 PROBLEM = Problem({"p": (0.0, 1.0)}, {"payload": Discrete([0.0, 2.0, 9.0], p=[0.90, 0.09, 0.01])})
@@ -52,7 +52,7 @@ def first() -> State:
 
 
 def test_what_it_learns_is_what_would_be_learnt_here_and_it_ends_with_the_run(first: State) -> None:
-    encoding, learner = PROBLEM.encoding, Learner(PROBLEM, SMALL, 0)
+    encoding, learner = PROBLEM.encoding, LearningProcess(PROBLEM, SMALL, 0)
     pid, more = learner._process.pid, history(12)
     try:
         (before,) = learner.suggest(encoding, more, first, 1)
@@ -67,7 +67,7 @@ def test_what_it_learns_is_what_would_be_learnt_here_and_it_ends_with_the_run(fi
 
 
 def test_if_it_dies_the_study_learns_by_itself(first: State) -> None:
-    learner = Learner(PROBLEM, SMALL, 0)
+    learner = LearningProcess(PROBLEM, SMALL, 0)
     learner._process.kill()
     learner._process.wait()
     try:
@@ -78,9 +78,9 @@ def test_if_it_dies_the_study_learns_by_itself(first: State) -> None:
 
 
 def test_a_method_of_the_user_s_own_is_used_without_it(tmp_path: Path) -> None:
-    assert not Learner.needed(Alert(), MANY)
-    assert not Learner.needed(SMALL, 1)
-    assert Learner.needed(SMALL, MANY)
+    assert not LearningProcess.needed(Alert(), MANY)
+    assert not LearningProcess.needed(SMALL, 1)
+    assert LearningProcess.needed(SMALL, MANY)
     with ThreadPoolExecutor(MANY) as pool, Study(make_problem(), Alert()) as study:
         study.optimize(lambda policy, environment: policy["kp"], 20, executor=pool, parallel=MANY, progress=False)
         assert study.counts.told == 20
@@ -103,9 +103,9 @@ def test_a_run_with_it_asks_no_pair_twice_and_goes_on_from_its_journal(tmp_path:
             out.discard(pairs[record["id"]])
     with Study.resume(path) as again, Study.read(path) as other:
         assert again.counts == (40, 0, ahead)
-        assert again._ledger.state() == other._ledger.state()
-        assert "zeta" in (again._ledger.state() or {})
-    assert not any(b"aloq.study.learner" in entry for entry in commands())
+        assert again._book.ledger.state() == other._book.ledger.state()
+        assert "zeta" in (again._book.ledger.state() or {})
+    assert not any(b"aloq.study.running.learning_process" in entry for entry in commands())
 
 
 def commands() -> list[bytes]:

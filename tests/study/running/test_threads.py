@@ -23,7 +23,7 @@ from aloq.methods.interface import History, State, Suggestion
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import StudyError
 from aloq.problem.problem import Problem
-from aloq.study.journal import read
+from aloq.study.journal.file import read
 from aloq.study.study import Study
 
 
@@ -103,7 +103,7 @@ def test_asking_while_a_run_asks_does_not_hang(problem: Problem) -> None:
             time.sleep(0.2)  # by now it waits
             method.go.set()
     assert (run, ask) == ([], [])
-    assert [record["id"] for record in study._ledger.log if record["event"] == "ask"] == list(range(len(study._ledger.entries)))
+    assert [record["id"] for record in study._book.ledger.log if record["event"] == "ask"] == list(range(len(study._book.ledger.entries)))
 
 
 def test_a_second_run_is_refused(problem: Problem) -> None:
@@ -260,12 +260,12 @@ counts = study.counts
 study.close()
 again = Study.read(path)
 assert again.counts == counts
-entries = again._ledger.entries
+entries = again._book.ledger.entries
 assert all(entries[number].value == value for number, value in told.items())
 assert all(entry.value == simulate(entry.trial.policy, entry.trial.environment) for entry in entries if entry.status == "told")
 assert counts.pending <= 4, counts
 out, pairs = set(), {}
-for record in again._ledger.log:
+for record in again._book.ledger.log:
     if record["event"] == "ask":
         pair = pairs[record["id"]] = (str(record["policy"]), str(record["environment"]))
         assert pair not in out, "a pair is out twice"

@@ -14,9 +14,9 @@ from study_stub import Alert
 
 from aloq.problem.errors import JournalError, StudyError
 from aloq.problem.problem import Problem
-from aloq.study.journal import Journal, parse, read, text
-from aloq.study.record import dump, load, plain, sealed, unsealed
-from aloq.study.repair import repair
+from aloq.study.journal.file import Journal, parse, read, text
+from aloq.study.journal.record import dump, load, plain, sealed, unsealed
+from aloq.study.journal.repair import repair
 from aloq.study.study import Study
 
 floats = st.floats(allow_nan=False, allow_infinity=False)
@@ -134,7 +134,7 @@ def test_a_last_line_that_lacks_its_end_only_is_kept_and_ended(path: Path, probl
         whole = path.read_bytes().splitlines(keepends=True)[:records]
         path.write_bytes(b"".join(whole)[:-1])
         with Study.resume(path) as study:
-            assert len(study._ledger.log) == records - 1
+            assert len(study._book.ledger.log) == records - 1
         assert path.read_bytes() == b"".join(whole)
         path.unlink()
 

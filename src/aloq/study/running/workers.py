@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 
 from aloq.problem.errors import StudyError
 from aloq.study.checks import shown
-from aloq.study.child import Stock, evaluate_in_child
-from aloq.study.interrupts import released
-from aloq.study.outcome import Outcome, Simulate, evaluate
+from aloq.study.running.child_process import Stock, evaluate_in_child
+from aloq.study.running.interrupts import released
+from aloq.study.running.outcome import Outcome, Simulate, evaluate
 from aloq.study.trial import Trial
 
 Executors: TypeAlias = Executor | Callable[[], Executor] | None
@@ -34,7 +34,7 @@ class Here(Executor):
         return future
 
 
-class Crew:
+class Workers:
     """Gives each simulation to an executor: the user's, one that the user's function makes, or ours if there is none.
 
     One that was made for this run is made anew if it breaks, and shut down at the end.

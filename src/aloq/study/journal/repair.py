@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from aloq.problem.errors import AloqError, JournalError
-from aloq.study import header
-from aloq.study.journal import Contents, Line, head, lines, opened, scan, text
+from aloq.study.journal import header
+from aloq.study.journal.file import Contents, Line, head, lines, opened, scan, text
+from aloq.study.journal.lock import LockedFile
+from aloq.study.journal.new_file import synced
+from aloq.study.journal.record import Record, is_sealed, unsealed
 from aloq.study.ledger import Ledger, replay
-from aloq.study.lock import LockedFile
-from aloq.study.record import Record, is_sealed, unsealed
-from aloq.study.rescue import synced
 
 # Where one line ends and the next begins, with another character between them than an end of line.
 _SEAM = re.compile(rb'(?<="\})[^\n](?=\{")')

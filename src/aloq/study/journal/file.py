@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from aloq.problem.errors import AloqError, JournalChangedError, JournalError
-from aloq.study.lock import LockedFile
-from aloq.study.record import Record, dump, has_end, is_sealed, load, sealed, unsealed
-from aloq.study.rescue import free_name, sync_directory, write_new
-from aloq.study.watch import ChangedFileError
+from aloq.study.journal.file_watch import ChangedFileError
+from aloq.study.journal.lock import LockedFile
+from aloq.study.journal.new_file import free_name, sync_directory, write_new
+from aloq.study.journal.record import Record, dump, has_end, is_sealed, load, sealed, unsealed
 
 FORMAT = "aloq-journal"
 SEALED = 2  # the schema from which on lines have checksums

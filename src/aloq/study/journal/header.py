@@ -14,7 +14,7 @@ from aloq.problem.errors import AloqError, JournalError, ProblemError
 from aloq.problem.problem import Problem
 from aloq.study.arguments import check_method, check_seed
 from aloq.study.checks import described, shown
-from aloq.study.record import Record, plain
+from aloq.study.journal.record import Record, plain
 
 SCHEMA = 2  # that new journals have
 _SHOWN = 5  # differences quoted in a message

@@ -20,7 +20,7 @@ from study_stub import Alert, simulate
 
 from aloq.problem.errors import StudyError
 from aloq.problem.problem import Problem
-from aloq.study.journal import read
+from aloq.study.journal.file import read
 from aloq.study.study import Study
 
 # Other tests may have loaded JAX, which does not bear forking.
@@ -111,7 +111,7 @@ def test_processes_simulate_and_one_process_tells(path: Path, problem: Problem, 
     with Study.resume(path) as study:
         assert study.counts == (12, 0, 0)
         values = study.trials()["value"].tolist()
-        trials = [entry.trial for entry in study._ledger.entries]
+        trials = [entry.trial for entry in study._book.ledger.entries]
     assert values[4:] == [simulate(trial.policy, trial.environment) for trial in trials[4:]]
 
 
@@ -120,7 +120,7 @@ def test_a_process_pool_of_one_is_the_same_as_none(problem: Problem) -> None:
     serial.optimize(simulate, 6, progress=False)
     with ProcessPoolExecutor(1, mp_context=SPAWN) as pool:
         pooled.optimize(simulate, 6, executor=pool, progress=False)
-    assert [{**r, "seconds": 0} for r in serial._ledger.log] == [{**r, "seconds": 0} for r in pooled._ledger.log]
+    assert [{**r, "seconds": 0} for r in serial._book.ledger.log] == [{**r, "seconds": 0} for r in pooled._book.ledger.log]
 
 
 def test_workers_that_die_leave_their_trials_pending(path: Path, problem: Problem) -> None:
@@ -211,7 +211,7 @@ def test_a_parallel_study_killed_at_random_moments_loses_nothing(path: Path) -> 
     end(process)
     with Study.resume(path) as study:
         assert study.counts == (40, 0, 0)
-        entries = study._ledger.entries
+        entries = study._book.ledger.entries
         assert all(entry.value == simulate(entry.trial.policy, entry.trial.environment) for entry in entries)
         assert before.items() <= {entry.trial.id: entry.value for entry in entries}.items()
 
@@ -219,7 +219,7 @@ def test_a_parallel_study_killed_at_random_moments_loses_nothing(path: Path) -> 
 @pytest.mark.parametrize("moment", ["before it is prepared", "while it simulates"])
 def test_a_simulating_process_ends_quietly_when_its_worker_is_gone(tmp_path: Path, moment: str) -> None:
     ours, theirs = multiprocessing.Pipe()
-    code = f"from aloq.study.child import serve; serve({theirs.fileno()}, {str(tmp_path)!r})"
+    code = f"from aloq.study.running.child_process import serve; serve({theirs.fileno()}, {str(tmp_path)!r})"
     process = subprocess.Popen(
         [sys.executable, "-c", code], pass_fds=[theirs.fileno()], start_new_session=True, stderr=subprocess.PIPE, text=True
     )

@@ -81,10 +81,10 @@ def test_a_mistake_ends_the_run_at_once_and_is_forgotten(problem: Problem, path:
         assert study.evaluations == 0
     with Study.resume(path) as study:  # the simulator was mended
         study.optimize(simulate, 5, progress=False)
-        mended = [{**record, "seconds": None} for record in study._ledger.log]
+        mended = [{**record, "seconds": None} for record in study._book.ledger.log]
     straight = Study(given, Alert(), seed=3)
     straight.optimize(simulate, 5, progress=False)
-    assert mended == [{**record, "seconds": None} for record in straight._ledger.log]
+    assert mended == [{**record, "seconds": None} for record in straight._book.ledger.log]
 
 
 @pytest.mark.parametrize(

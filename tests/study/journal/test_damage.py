@@ -21,10 +21,10 @@ from study_stub import Alert, make_problem, simulate
 
 from aloq.problem.errors import AloqError, JournalError
 from aloq.problem.problem import Problem
-from aloq.study import journal
-from aloq.study.journal import parse, read
-from aloq.study.record import dump, sealed, unsealed
-from aloq.study.repair import repair, upgrade
+from aloq.study.journal import file as journal
+from aloq.study.journal.file import parse, read
+from aloq.study.journal.record import dump, sealed, unsealed
+from aloq.study.journal.repair import repair, upgrade
 from aloq.study.study import Study
 
 SCHEMA_1 = Path(__file__).parent / "fixtures" / "schema-1.jsonl"
@@ -106,8 +106,8 @@ def test_damage_is_an_error_of_ours_or_none_and_repair_mends_it(
         assert path.read_bytes() == data  # the header is damaged: nothing can be kept
         return
     with Study.resume(path) as study:
-        assert study.counts.told + study.counts.failed + study.counts.pending == sum(r["event"] == "ask" for r in study._ledger.log)
-        assert {(n, study._ledger.entries[n].value) for n in study._ledger.told} <= told(data)
+        assert study.counts.told + study.counts.failed + study.counts.pending == sum(r["event"] == "ask" for r in study._book.ledger.log)
+        assert {(n, study._book.ledger.entries[n].value) for n in study._book.ledger.told} <= told(data)
     assert len(read(path).records) == done.kept
     if done.backup is not None:
         assert done.backup.read_bytes() == data
@@ -246,7 +246,7 @@ def test_a_huge_line_is_not_read_into_memory(tmp_path: Path) -> None:
         file.write(b"\n{}\n")
     code = f"""
 import resource
-from aloq.study import journal
+from aloq.study.journal import file as journal
 journal.LONGEST = 2**24
 resource.setrlimit(resource.RLIMIT_DATA, (2**28, 2**28))
 try:
@@ -327,8 +327,8 @@ def test_a_disk_that_is_full_in_truth(tmp_path: Path, problem: Problem) -> None:
     path = tmp_path / "x.jsonl"
     study = Study(problem, Alert(), journal=path)
     first, second = study.ask(2)
-    assert study._journal is not None
-    fd = study._journal._file._fd
+    assert study._book.journal is not None
+    fd = study._book.journal._file._fd
     good, full = os.dup(fd), os.open("/dev/full", os.O_WRONLY)
     os.dup2(full, fd)
     with pytest.raises(AloqError, match=r"could not be written: .*held in memory"):
@@ -347,7 +347,7 @@ import os, tempfile
 from pathlib import Path
 from study_stub import Alert, make_problem
 from aloq.problem.errors import JournalError
-from aloq.study.journal import read
+from aloq.study.journal.file import read
 from aloq.study.study import Study
 
 problem = make_problem()

@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from aloq.problem.errors import StudyError
-from aloq.study import output, scratch
-from aloq.study.outcome import Outcome, Simulate, evaluate
-from aloq.study.scratch import Scratch
+from aloq.study.running import output, scratch
+from aloq.study.running.outcome import Outcome, Simulate, evaluate
+from aloq.study.running.scratch import Scratch
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -56,7 +56,8 @@ class Child:
         ours, theirs = Pipe()
         scratch.mkdir(exist_ok=True)  # what cleans the system's folder for temporary files may have removed it, in a run of weeks
         self._folder = tempfile.mkdtemp(dir=scratch)
-        code = f"import sys; sys.path[:] = {sys.path!r}; from aloq.study.child import serve; serve({theirs.fileno()}, {self._folder!r})"
+        serve = f"from aloq.study.running.child_process import serve; serve({theirs.fileno()}, {self._folder!r})"
+        code = f"import sys; sys.path[:] = {sys.path!r}; {serve}"
         self._pipe: Connection = ours  # type: ignore[assignment, unused-ignore]
         try:
             self._process = subprocess.Popen(

@@ -26,7 +26,7 @@ from aloq.methods.interface import Learns, Method, State, Suggestion
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import JournalError
 from aloq.problem.problem import Problem
-from aloq.study import header
+from aloq.study.journal import header
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 MANY = 8  # simulations at once that make a process for learning worth its memory
 
 
-class Learner:
+class LearningProcess:
     """The process, as the study sees it."""
 
     def __init__(self, problem: Problem, method: Any, seed: int) -> None:
         ours, theirs = Pipe()
-        code = f"import sys; sys.path[:] = {sys.path!r}; from aloq.study.learner import serve; serve({theirs.fileno()})"
+        code = f"import sys; sys.path[:] = {sys.path!r}; from aloq.study.running.learning_process import serve; serve({theirs.fileno()})"
         self._method, self._seed = method, seed
         self._pipe: Connection = ours  # type: ignore[assignment, unused-ignore]
         self._process = subprocess.Popen(

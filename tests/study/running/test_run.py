@@ -16,7 +16,7 @@ from study_stub import Alert, simulate
 
 from aloq.problem.errors import StudyError
 from aloq.problem.problem import Problem
-from aloq.study.outcome import evaluate
+from aloq.study.running.outcome import evaluate
 from aloq.study.study import Study
 
 
@@ -26,7 +26,7 @@ def study(problem: Problem) -> Study:
 
 
 def log(study: Study) -> list[dict[str, Any]]:
-    return [{**record, "seconds": None} for record in study._ledger.log]
+    return [{**record, "seconds": None} for record in study._book.ledger.log]
 
 
 def test_evaluations_count_in_all(study: Study) -> None:
@@ -198,7 +198,7 @@ def test_returns_are_told_in_the_order_they_end(study: Study) -> None:
 
     puppet = Puppet(last_first)
     study.optimize(simulate, 3, executor=puppet, parallel=3, progress=False)
-    assert study._ledger.told == [2, 0, 1]
+    assert study._book.ledger.told == [2, 0, 1]
 
 
 def test_what_came_back_is_told_although_the_run_ends(study: Study, path: Path, problem: Problem) -> None:

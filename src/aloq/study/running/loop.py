@@ -11,11 +11,11 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from aloq.problem.errors import AloqError, StudyError
-from aloq.study.crew import Crew, broken, refusal, worker_died
-from aloq.study.interrupts import released
-from aloq.study.outcome import Outcome, Simulate
-from aloq.study.progress import Report
-from aloq.study.supply import Supply
+from aloq.study.running.interrupts import released
+from aloq.study.running.outcome import Outcome, Simulate
+from aloq.study.running.prefetch import Prefetch
+from aloq.study.running.progress import Report
+from aloq.study.running.workers import Workers, broken, refusal, worker_died
 from aloq.study.trial import Trial
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ class Flight:
     A mistake in the simulator is not tried again as long as the study is `untried`: no simulation has succeeded.
     """
 
-    def __init__(self, simulate: Simulate, crew: Crew, retries: int, untried: Callable[[], bool]) -> None:
+    def __init__(self, simulate: Simulate, workers: Workers, retries: int, untried: Callable[[], bool]) -> None:
         self._simulate = simulate
-        self._crew = crew
+        self._workers = workers
         self._retries = retries
         self._untried = untried
         self._out: dict[Future[Outcome], _Attempt] = {}
@@ -78,8 +78,8 @@ class Flight:
         future.add_done_callback(self._back.put)
 
     def _submit(self, attempt: _Attempt) -> Future[Outcome]:
-        attempt.generation = self._crew.generation
-        return self._crew.submit(self._simulate, attempt.trial)
+        attempt.generation = self._workers.generation
+        return self._workers.submit(self._simulate, attempt.trial)
 
     def wake(self) -> None:
         """End the waiting of `landed`, from any thread."""
@@ -106,13 +106,13 @@ class Flight:
         except Exception as error:
             if not (worker_died(error) or broken(error)):
                 raise refusal(error) from error
-            if broken(error) and attempt.generation == self._crew.generation:
+            if broken(error) and attempt.generation == self._workers.generation:
                 self._renew(error)
             return Outcome(None, f"The process that simulated died: {type(error).__name__}: {error}", math.nan, lost=True)
 
     def _renew(self, error: Exception) -> None:
         """A new executor for the broken one; what the old one had goes to it, except for what it finished."""
-        self._crew.renew(error)
+        self._workers.renew(error)
         for future, attempt in list(self._out.items()):
             if not _finished(future):
                 del self._out[future]
@@ -139,17 +139,17 @@ def _finished(future: Future[Outcome]) -> bool:
     return future.done() and not future.cancelled() and future.exception() is None
 
 
-def run(study: Study, flight: Flight, supply: Supply, plan: Plan, report: Report) -> None:
+def run(study: Study, flight: Flight, prefetch: Prefetch, plan: Plan, report: Report) -> None:
     """Keep trials in flight until the study holds so many returns."""
     failures, failures_count = 0, study.problem.failure_value is not None
     try:
         while (missing := plan.evaluations - study.evaluations) > 0:
             _check_open(study)
-            launched = supply.take(plan.parallel - len(flight), missing - len(flight))
+            launched = prefetch.take(plan.parallel - len(flight), missing - len(flight))
             for trial in launched:
                 flight.launch(trial)
             for trial, outcome in flight.landed(wait=not launched):
-                supply.simulated(outcome.seconds)
+                prefetch.simulated(outcome.seconds)
                 _check_mistake(study, outcome)
                 _settle(study, trial, outcome, report)
                 failures = failures + 1 if outcome.value is None else 0

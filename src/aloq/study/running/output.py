@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from aloq.study.scratch import Scratch
+from aloq.study.running.scratch import Scratch
 
 TAIL = 2000  # characters of each stream that a reason keeps
 _STREAMS = ("stdout", "stderr")

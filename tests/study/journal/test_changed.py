@@ -18,8 +18,8 @@ from study_stub import Alert, simulate, slow
 
 from aloq.problem.errors import JournalChangedError, JournalError, StudyError
 from aloq.problem.problem import Problem
-from aloq.study import watch
-from aloq.study.journal import read
+from aloq.study.journal import file_watch as watch
+from aloq.study.journal.file import read
 from aloq.study.study import Study
 
 TICK = 0.02  # seconds after which the kernel gives a change another time
@@ -103,7 +103,7 @@ def test_a_change_stops_the_study_with_everything_in_a_new_file(study: Study, pa
     assert study.best().mean == 2.5
     with Study.resume(rescued) as again:
         assert again.counts == study.counts == (2, 0, 2)
-        assert again._ledger.log == study._ledger.log
+        assert again._book.ledger.log == study._book.ledger.log
         again.tell(second, 3.5)
     with pytest.raises(JournalChangedError, match=r"What was told since then is held in memory only: .*save_as"):
         study.tell(third, 4.5)  # somebody has gone on with the rescued file
@@ -116,7 +116,7 @@ def test_asking_and_closing_notice_a_change_as_well(study: Study, path: Path, na
     change(path)
     with pytest.raises(JournalChangedError, match=message):
         study.ask()
-    assert read(path.with_name("walk.rescued.jsonl")).records == tuple(study._ledger.log)
+    assert read(path.with_name("walk.rescued.jsonl")).records == tuple(study._book.ledger.log)
     assert study.counts == (1, 0, 0)  # no trial was handed out
     with Study.resume(path.with_name("walk.rescued.jsonl")) as again:
         again.ask()
@@ -279,8 +279,8 @@ def test_a_change_in_the_middle_of_a_write_is_noticed(study: Study, path: Path, 
 def test_a_descriptor_that_the_program_lost_is_not_written_to(study: Study, path: Path) -> None:
     """Code that closes descriptors that are not its own, and then opens a file of its own, which gets the number."""
     trial = study.ask()
-    assert study._journal is not None
-    fd = study._journal._file._fd
+    assert study._book.journal is not None
+    fd = study._book.journal._file._fd
     stranger = os.open(path.with_name("stranger"), os.O_RDWR | os.O_CREAT)
     os.dup2(stranger, fd)
     with pytest.raises(JournalChangedError, match="its descriptor was closed and used for another file"):
@@ -346,7 +346,7 @@ def test_a_parallel_run_ends_with_every_value_that_was_told(path: Path, problem:
         done.result(timeout=10)
     assert path.read_bytes() == b""
     with Study.resume(path.with_name("walk.rescued.jsonl")) as again:
-        assert again._ledger.log == study._ledger.log
-        told = [entry for entry in again._ledger.entries if entry.status == "told"]
+        assert again._book.ledger.log == study._book.ledger.log
+        told = [entry for entry in again._book.ledger.entries if entry.status == "told"]
         assert len(told) >= 4
         assert all(entry.value == simulate(entry.trial.policy, entry.trial.environment) for entry in told)

@@ -14,8 +14,8 @@ from study_processes import end, eventually, line, start
 from study_stub import Alert
 
 from aloq.problem.problem import Problem
-from aloq.study.child import Stock
-from aloq.study.scratch import Scratch, sweep
+from aloq.study.running.child_process import Stock
+from aloq.study.running.scratch import Scratch, sweep
 from aloq.study.study import Study
 
 
@@ -36,7 +36,7 @@ def names(folder: Path) -> list[str]:
 
 
 KILLED = """
-from aloq.study.scratch import Scratch
+from aloq.study.running.scratch import Scratch
 scratch = Scratch()
 (scratch.path / "inner").mkdir()
 (scratch.path / "inner" / "stdout").write_text("half")
@@ -118,7 +118,7 @@ def test_what_another_user_left_is_left_alone(tmp: Path, monkeypatch: pytest.Mon
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_does_not_take_the_folder_with_it(tmp: Path) -> None:
     code = """
-from aloq.study.scratch import Scratch
+from aloq.study.running.scratch import Scratch
 scratch = Scratch()
 if os.fork() == 0:
     sys.exit(0)

@@ -12,10 +12,10 @@ from aloq.methods.history import Array
 from aloq.methods.interface import Method, Suggestion, SuggestsMany
 from aloq.problem.encoding import Encoding
 from aloq.study.arguments import check_point
-from aloq.study.interrupts import checkpoint
-from aloq.study.learner import Learner
+from aloq.study.journal.record import Record, copied, plain
 from aloq.study.ledger import Ledger, encoded, first_with
-from aloq.study.record import Record, copied, plain
+from aloq.study.running.interrupts import checkpoint
+from aloq.study.running.learning_process import LearningProcess
 
 _OTHERS = 64  # of each kind that are tried where a pair must not be asked for
 
@@ -23,7 +23,7 @@ _OTHERS = 64  # of each kind that are tried where a pair must not be asked for
 class Drafts:
     """Records of trials to ask for, each taking those before into account."""
 
-    def __init__(self, ledger: Ledger, method: Method, seed: int, learner: Learner | None = None) -> None:
+    def __init__(self, ledger: Ledger, method: Method, seed: int, learner: LearningProcess | None = None) -> None:
         self._encoding, self._method, self._seed, self._learner = ledger.encoding, method, seed, learner
         self._history, self._state = ledger.history(), ledger.state()
         # Views: trials that were asked for stay as they are, also while others are told.

@@ -11,12 +11,14 @@ from collections.abc import Mapping, Sequence
 from aloq.methods.interface import Method
 from aloq.problem.problem import Problem
 from aloq.study.best import Best, recommended
-from aloq.study.interrupts import checkpoint
+from aloq.study.journal.record import Record
 from aloq.study.ledger import Ledger
-from aloq.study.record import Record
+from aloq.study.running.interrupts import checkpoint
 
 
-def retraced(problem: Problem, method: Method, seed: int, log: Sequence[Record], most: int, known: Mapping[int, Best]) -> dict[int, Best]:
+def past_recommendations(
+    problem: Problem, method: Method, seed: int, log: Sequence[Record], most: int, known: Mapping[int, Best]
+) -> dict[int, Best]:
     """Number of returns → recommendation, at up to `most` times when a trial was asked for; those `known` are taken from there."""
     ledger, found = Ledger.of(problem), dict[int, Best]()
     returned = ("tell",) if problem.failure_value is None else ("tell", "fail")

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from study_processes import end, environment, eventually, line, start
 
-from aloq.study import interrupts
-from aloq.study.interrupts import held, released
-from aloq.study.journal import read
+from aloq.study.journal.file import read
+from aloq.study.running import interrupts
+from aloq.study.running.interrupts import held, released
 from aloq.study.study import Study
 
 
@@ -199,7 +199,7 @@ def test_threads_and_programs_that_ignore_it_are_left_alone() -> None:
 def test_a_fork_is_interrupted_as_before() -> None:
     code = """
 import os, signal
-from aloq.study.interrupts import held
+from aloq.study.running.interrupts import held
 try:
     with held():
         if os.fork() == 0:

@@ -1,0 +1,167 @@
+"""The trials of a study and the file that keeps them, changed together.
+
+Everything known is in a `Ledger`; what survives the process is in a `Journal`. Each change goes into the ledger, and brings
+the file up to it. One lock guards both. It is held for moments: to change them, or to copy what is known. Nothing is computed
+meanwhile, and Ctrl-C waits for its end.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple, SupportsIndex
+
+from aloq.problem.errors import JournalError, StudyError
+from aloq.problem.problem import Problem
+from aloq.study.checks import whole
+from aloq.study.journal import header
+from aloq.study.journal.file import Journal, text
+from aloq.study.journal.new_file import write_new
+from aloq.study.journal.record import Record, plain
+from aloq.study.ledger import Ledger, replay
+from aloq.study.running import interrupts
+from aloq.study.trial import Trial
+
+
+class Counts(NamedTuple):
+    """How many trials of a study are in which state."""
+
+    told: int
+    failed: int
+    pending: int
+
+
+class Book:
+    """A ledger and, if a path is given, its journal. `given` makes the header: what the study is about."""
+
+    def __init__(self, problem: Problem, given: Callable[[], Record], path: str | os.PathLike[str] | None) -> None:
+        self.ledger = Ledger.of(problem)
+        self.closed = False
+        self._lock = threading.RLock()
+        self._handed: set[int] = set()  # trials that `ask` gave to the user of this process
+        self.journal: Journal | None = None if path is None else self._open(given(), path)
+
+    def _open(self, given: Record, path: str | os.PathLike[str]) -> Journal:
+        journal = Journal(path)
+        try:
+            if journal.contents.header is None:
+                journal.begin(given)
+            else:
+                header.compare(journal.contents.header, given, str(path))
+                replay(self.ledger, journal.contents.records, str(path))
+        except OSError as error:
+            journal.close()
+            raise JournalError(f"The journal {path} cannot be written: {error.strerror}.") from error
+        except BaseException:
+            journal.close()
+            raise
+        return journal
+
+    @property
+    def rescued(self) -> Path | None:
+        """The file where everything is, once somebody else has changed the journal."""
+        return None if self.journal is None else self.journal.rescued
+
+    @property
+    def counts(self) -> Counts:
+        ledger = self.ledger
+        with self._lock:
+            told, failed, asked = len(ledger.told), len(ledger.failed), len(ledger.entries)
+        return Counts(told=told, failed=failed, pending=asked - told - failed)
+
+    @property
+    def returns(self) -> int:
+        """How many returns there are: those told and, where a failure has a value, failures."""
+        with self._lock:
+            return self.ledger.returns
+
+    def known(self) -> Ledger:
+        """All that is known now, to be read without a lock."""
+        with self._lock:
+            return self.ledger.copied()
+
+    def left_over(self) -> list[Trial]:
+        """The pending trials that nobody in this process holds."""
+        with self._lock:
+            left = [self.ledger.entries[number].trial for number in self.ledger.pending if number not in self._handed]
+        return copy.deepcopy(left)
+
+    def hand_out(self, records: Iterable[Record], to_user: bool) -> list[Trial]:
+        """Take in trials that were drafted, and give them. If they cannot be written, there are none."""
+        ledger = self.ledger
+        with interrupts.held(), self._lock:
+            self.check_open()
+            if self.journal is not None:
+                self.journal.check(ledger.log)
+            before = len(ledger.entries)
+            try:
+                for record in records:
+                    ledger.apply(record)
+                self._save("No trial was handed out: free space or restore access, and ask again.")
+            except BaseException:
+                ledger.take_back(len(ledger.entries) - before)
+                raise
+            trials = [entry.trial for entry in ledger.entries[before:]]
+            self._handed.update(trial.id for trial in trials if to_user)
+        return copy.deepcopy(trials)
+
+    def settle(self, trial: Trial | SupportsIndex, report: dict[str, Any]) -> None:
+        """Take in what became of a trial. Once this returns, it is on the disk."""
+        with interrupts.held(), self._lock:
+            if self.closed or self.rescued is None:  # else what is told is added to the rescued file, and the error says so
+                self.check_open()
+            number = self._id(trial)
+            self.ledger.apply(plain("report of a simulation", {"event": report["event"], "id": number, **report}))
+            self._handed.discard(number)
+            self._save("It need not be told again: free space or restore access, and go on.")
+
+    def _id(self, trial: Trial | SupportsIndex) -> int:
+        if not isinstance(trial, Trial):
+            return whole("trial", trial, least=0)
+        if trial != self.ledger.awaited(trial.id).trial:
+            raise StudyError(
+                f"A trial must be told as it was asked for, but trial {trial.id} of this study has another policy or environment. "
+                f"If it is the right trial and was changed since, give its id, {trial.id}, instead."
+            )
+        return trial.id
+
+    def _save(self, advice: str) -> None:
+        if self.journal is None:
+            return
+        try:
+            self.journal.write(self.ledger.log)
+        except OSError as error:
+            raise StudyError(
+                f"The journal {self.journal.path} could not be written: {error.strerror}. Every value told so far is held in memory and "
+                f"goes to the file with the next write that succeeds. {advice}"
+            ) from error
+
+    def save_as(self, path: str | os.PathLike[str], given: Record) -> None:
+        """Write everything to a new journal with this header. The file must not be there yet."""
+        with self._lock:
+            try:
+                write_new(Path(path).absolute(), text([given, *self.ledger.log], given))
+            except OSError as error:
+                raise JournalError(f"The new journal {path} cannot be written: {error.strerror}. Name another file.") from error
+
+    def close(self) -> bool:
+        """Let go of the journal; False if that was done before."""
+        with interrupts.held(), self._lock:
+            if self.closed:
+                return False
+            self.closed = True
+            if self.journal is not None and self.rescued is None:
+                try:
+                    self._save("This study is closed, so that they are lost with this process.")
+                finally:
+                    self.journal.close()
+            return True
+
+    def check_open(self) -> None:
+        if self.rescued is not None:
+            raise StudyError(f"The study was stopped. To go on with it, use aloq.Study.resume({str(self.rescued)!r}).")
+        if self.closed:
+            raise StudyError("The study is closed. To go on with it, use aloq.Study.resume(path), or make a new one.")

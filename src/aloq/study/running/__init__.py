@@ -1,0 +1,1 @@
+"""How a study simulates: the loop, the workers and their processes, asking ahead of need, Ctrl-C."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -56,11 +56,12 @@ class Situation:
     seed: int
     initial: int  # simulations of the first design, after which the leader has every second turn
 
-    @property
+    @cached_property
     def policies(self) -> Array:
         """The policies simulated so far, each once: (k, d)."""
         return self.history.policies(self.encoding.policy_dim)
 
+    @cached_property
     def leader(self) -> Array:
         """The policy of highest mean: (d,)."""
         size = padded_size(len(self.history.distinct().known))  # policies are fewer than pairs: one shape for each size of the belief
@@ -122,7 +123,7 @@ class WholeSpace(Search):
     """Any rules and any belief. The maximiser finds the policy."""
 
     def __init__(self, rules: Rules, now: Situation) -> None:
-        self.rules, self.now, self.leader = rules, now, now.leader()
+        self.rules, self.now, self.leader = rules, now, now.leader
         self._chance = None if now.failures is None else partial(success, now.failures)
 
     def promising(self) -> Array:
@@ -173,7 +174,7 @@ class ListedPolicies(Search):
     def __init__(
         self, policy: Pointwise, environment: Scored, now: Situation, first: Array | None, theta: Array, belief: Tabulates
     ) -> None:
-        self.now, self.leader = now, now.leader()
+        self.now, self.leader = now, now.leader
         self._policy, self._environment, self._theta = policy, environment, theta
         self._first, self._begun = first, False
         self._policies = _listed(heeding(policy, now.failures), now, self.leader, first)

@@ -101,6 +101,8 @@ class ClosedFormTables:
         """W k((pi_i, theta), X) for every environment: (s, Q, n)."""
         if self._looked is None or self._looked[0] != i:
             n = self._n
-            k = np.sum(self._p[:, :, i, None, :n] * self._e[..., :n], axis=1)
+            k = self._p[:, 0, i, None, :n] * self._e[:, 0, :, :n]
+            for t in range(1, self._p.shape[1]):
+                k += self._p[:, t, i, None, :n] * self._e[:, t, :, :n]
             self._looked = i, k @ self._w[:, :n, :n].transpose(0, 2, 1)
         return self._looked[1]

@@ -21,3 +21,12 @@ def problem() -> Problem:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "walk.jsonl"
+
+
+@pytest.fixture
+def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which simulators of `study_stub` leave marks."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    monkeypatch.setenv("NOTES", str(folder))
+    return folder

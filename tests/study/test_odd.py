@@ -30,11 +30,7 @@ from aloq.study.journal.file import read
 from aloq.study.running.outcome import evaluate
 from aloq.study.study import Study
 
-
-@pytest.fixture(autouse=True)
-def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "notes").mkdir()
-    monkeypatch.setenv("NOTES", str(tmp_path / "notes"))
+pytestmark = pytest.mark.usefixtures("notes")
 
 
 @pytest.mark.parametrize("name", ODD)

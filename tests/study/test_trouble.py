@@ -35,14 +35,6 @@ def study(problem: Problem) -> Study:
 
 
 @pytest.fixture(autouse=True)
-def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    monkeypatch.setenv("NOTES", str(folder))
-    return folder
-
-
-@pytest.fixture(autouse=True)
 def no_child_is_left() -> Iterator[None]:
     yield
     if child._stock is not None:  # of the tests whose executor lives in this process
@@ -206,6 +198,8 @@ def test_a_script_without_a_main_guard_is_told_so(tmp_path: Path) -> None:
     script.write_text("""
 from study_stub import *
 from aloq.study.study import Study
+
+pytestmark = pytest.mark.usefixtures("notes")
 def simulate(policy, environment):
     return 1.0
 Study(make_problem(), Alert()).optimize(simulate, 4, parallel=2)

@@ -19,20 +19,14 @@ from aloq.problem.errors import SimulationError, StudyError
 from aloq.problem.problem import Problem
 from aloq.study.study import Study
 
+pytestmark = pytest.mark.usefixtures("notes")
+
 SPAWN = multiprocessing.get_context("spawn")
 EXECUTORS: dict[str, Callable[[], Any]] = {
     "ours": contextlib.nullcontext,
     "processes": lambda: ProcessPoolExecutor(2, mp_context=SPAWN),
     "threads": lambda: ThreadPoolExecutor(2),
 }
-
-
-@pytest.fixture(autouse=True)
-def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    monkeypatch.setenv("NOTES", str(folder))
-    return folder
 
 
 def raising(error: Exception) -> Callable[..., float]:

@@ -56,14 +56,12 @@ def summary(elites: Elites) -> str:
 @contextmanager
 def _bar(total: int) -> Iterator[Callable[[Elites], None]]:
     """A progress bar on a terminal, a line a batch elsewhere."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from aloq.study.running.progress import rich_bar
 
-    console = Console(stderr=True)
-    if not console.is_terminal:
+    progress = rich_bar("{task.description}")
+    if not progress.console.is_terminal:
         yield lambda elites: typer.echo(summary(elites), err=True)
         return
-    columns = (MofNCompleteColumn(), BarColumn(), TimeElapsedColumn(), TextColumn("eta"), TimeRemainingColumn())
-    with Progress(*columns, TextColumn("{task.description}"), console=console, speed_estimate_period=1e6) as progress:
+    with progress:
         task = progress.add_task("", total=total)
         yield lambda elites: progress.update(task, completed=elites.evaluations, description=summary(elites))

@@ -33,15 +33,15 @@ def opened(what: Path) -> Study:
 
 
 def _open(what: Path) -> Study:
-    from aloq.methods import registry
-    from aloq.study.study import Study
-
     if what.suffix != ".toml":
+        from aloq.study.study import Study
+
         return Study.resume(what)
     from aloq.integrations.study_file import read
 
     file = read(what)
-    return Study(file.problem, registry.named(file.method), _named(file), file.seed)
+    _named(file)
+    return file.opened(file.problem)
 
 
 def journal_of(what: Path) -> Path:

@@ -46,14 +46,13 @@ def run(
     """
     with clean_exit():
         from aloq.cli.jobs import load
-        from aloq.study.study import Study
 
         given: dict[str, Any] = {"method": method, "evaluations": evaluations, "seed": seed, "journal": journal, "parallel": parallel}
         given |= {"timeout": timeout, "retries": retries, "patience": patience}
         job = replace(load(what), **{name: value for name, value in given.items() if value is not None})
         if figure is not None:
             _check_figure(figure, job)
-        with Study(job.problem, registry.named(job.method), job.journal, job.seed) as study:
+        with job.opened(job.problem) as study:
             typer.echo(f"{job.name}. Method {job.method}, {job.evaluations} evaluations, seed {job.seed}.", err=True)
             _optimize(study, job)
             _print_best(study, job.task)

@@ -20,6 +20,7 @@ from aloq.experiments import lockstep, pool, registry, store
 from aloq.experiments.extras import missing
 from aloq.experiments.target import ExperimentError, Job, Results, Target, check_methods
 from aloq.problem.errors import ProblemError
+from aloq.study.running.progress import rich_bar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,23 +134,12 @@ def _keep(finished: Iterable[pool.Finished], total: int, stores: dict[str, store
 @contextmanager
 def _bar(total: int, say: Say) -> Iterator[Callable[[pool.Finished], None]]:
     """A progress bar on a terminal, a line a run elsewhere."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    if not console.is_terminal or not total:
+    progress = rich_bar("{task.description}")
+    if not progress.console.is_terminal or not total:
         count = iter(range(1, total + 1))
         yield lambda finished: say(f"[{next(count)}/{total}] {_line(finished)}")
         return
-    columns = (
-        MofNCompleteColumn(),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TextColumn("eta"),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=console, speed_estimate_period=1e6) as progress:
+    with progress:
         task = progress.add_task("", total=total)
         yield lambda finished: progress.update(task, advance=1, description=_line(finished))
 

@@ -29,6 +29,7 @@ from aloq.problem.variables import Archive, Choice, Integer, Real
 from aloq.study.arguments import check_seed, check_timeout
 from aloq.study.checks import whole
 from aloq.study.running.loop import PATIENCE
+from aloq.study.study import Study
 
 PROGRAM_KEYS = ("command", "input", "field", "shell")
 PROBLEM_KEYS = ("direction", "objective", "failure_value")
@@ -55,6 +56,10 @@ class Settings:
     patience: int = PATIENCE
     seed: int = 0
     journal: Path | None = None
+
+    def opened(self, problem: Problem) -> Study:
+        """The study of a problem with these settings, begun or continued."""
+        return Study(problem, registry.named(self.method), self.journal, self.seed)
 
 
 RUN_KEYS = tuple(field.name for field in fields(Settings))

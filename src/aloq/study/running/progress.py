@@ -23,7 +23,9 @@ def bar(show: Show, told: int, total: int) -> Iterator[Report]:
     if not _visible(show):
         yield lambda told, failed, value: None
         return
-    progress = _rich_bar(force=show == "force")
+    # What the simulator prints must still reach a file that stdout is sent to.
+    redirect = sys.stdout.isatty()
+    progress = rich_bar("{task.fields[value]}", "[red]{task.fields[failures]}", force=show == "force", redirect_stdout=redirect)
     task = progress.add_task("", total=total, completed=told, value="", failures="")
     with progress:
 
@@ -44,7 +46,8 @@ def _texts(failed: int, value: float) -> dict[str, Any]:
     return texts if math.isnan(value) else texts | {"value": f"last {value:.6g}"}
 
 
-def _rich_bar(force: bool) -> Progress:
+def rich_bar(*texts: str, force: bool = False, redirect_stdout: bool = True) -> Progress:
+    """The one bar that all of aloq shows, on stderr: so many of so many, times, then the given texts."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -54,11 +57,9 @@ def _rich_bar(force: bool) -> Progress:
         TimeElapsedColumn(),
         TextColumn("eta"),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[value]}"),
-        TextColumn("[red]{task.fields[failures]}"),
+        *(TextColumn(text) for text in texts),
         console=Console(stderr=True, force_terminal=True if force else None),
-        # What the simulator prints must still reach a file that stdout is sent to.
-        redirect_stdout=sys.stdout.isatty(),
+        redirect_stdout=redirect_stdout,
         # Simulations may take hours: estimate from all of them, not from the last 30 s.
         speed_estimate_period=1e6,
     )

@@ -80,6 +80,17 @@ def left_over(mark: str) -> list[int]:
     return found
 
 
+def kill_after(seconds: float, work: list[str], environment: dict[str, str]) -> None:
+    """Start a study and kill it so long after it has said that it is at work."""
+    process = subprocess.Popen(work, env=environment, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(seconds)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=200)
@@ -98,14 +109,7 @@ def main() -> None:
         environment = os.environ | {"NOTED": str(noted)}
         told: dict[int, float] = {}
         for _ in range(args.kills):
-            goal = len(told) + 10**6
-            process = subprocess.Popen(command(path, args.parallel, goal), env=environment, stdout=subprocess.PIPE)
-            assert process.stdout is not None
-            process.stdout.readline()
-            time.sleep(rng.uniform(0.0, args.longest))
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            process.stdout.close()
+            kill_after(rng.uniform(0.0, args.longest), command(path, args.parallel, len(told) + 10**6), environment)
             if path.exists():
                 told = checked(path, noted, told)
         goal = len(told) + 10

@@ -153,8 +153,7 @@ def advance(
         accept = active & (value - base.log_density(proposal, s.moves) > s.move.level)
         patience = jnp.where(_by_q(s.moves), PATIENCE, PRIOR_PATIENCE)
         ends = accept | (active & (s.tries + 1 >= patience))
-        lost = (s.moves < 0) & ~accept
-        here = _where(lost, refuge, _where(accept, proposal, s.move.zeta))
+        here = _where((s.moves < 0) & ~accept, refuge, _where(accept, proposal, s.move.zeta))
         there = jnp.where(accept, value, s.move.height)
         normal, uniform = _noise(random.fold_in(key, s.turn), count, size)
         fresh = _begin_move(base, here, there, s.moves + ends, normal, uniform)

@@ -184,34 +184,19 @@ class Study:
         patience: int = PATIENCE,
         progress: Show = True,
     ) -> None:
-        """Simulate until the study holds `evaluations` returns in all.
+        """Simulate until the study holds `evaluations` returns in all. Trials that an earlier process left pending come first.
 
-        `simulate(policy, environment)` gets two dicts and returns a number. If it raises, or returns something else, it is called again
-        up to `retries` times; then the trial counts as failed and the study goes on, until as many in a row fail as it has `patience`. If
-        the problem has a `failure_value`, failures are returns too: they count among the `evaluations`, and only the first so many must not
-        all fail. Trials that an earlier process left pending are simulated first.
+        simulate    gets a policy and an environment, two dicts, and returns a number. If it raises, or returns something else, the
+                    trial has failed, and the study goes on.
+        parallel    simulations run at once, each in a process of its own. The simulator must be a function at the top level of a
+                    module (or cloudpickle must be installed), and a script that calls `optimize` needs a main guard.
+        executor    of concurrent.futures, or a function that makes one: it simulates instead, with so many at once as `parallel` says.
+        timeout     in seconds: a simulation that takes longer is ended, in a process of its own, and has failed.
+        retries     how often a failed simulation is tried again.
+        patience    how many failures in a row end the run.
 
-        Until the first simulation succeeds, a mistake in the simulator ends the run at once: a TypeError, KeyError, NameError,
-        AttributeError, ImportError or SyntaxError, or a return that is no number. It is not tried again and not recorded: its trial stays
-        pending, and once the simulator is mended, calling `optimize` again simulates it first.
-
-        `parallel` simulations run at once, in as many processes, and are told in the order they end. With `timeout`, a simulation that
-        takes more seconds is ended, with all processes that it started, and counts as failed. For both, the simulator leaves this process,
-        also where `parallel` is 1: it must be a function at the top level of a module (or cloudpickle must be installed), a script that
-        calls `optimize` needs a main guard, and what the simulator changes in its memory is not seen here.
-
-        An `executor` of concurrent.futures, or a function that makes one, simulates instead: threads, other machines. Its workers enforce
-        the `timeout` with a process each. A worker that dies costs its simulations a repeat, three times at most. If the executor breaks
-        with it, as a ProcessPoolExecutor does, a function is called for a new one; without it, the run ends with a StudyError, and
-        calling `optimize` with another executor goes on. Let a ProcessPoolExecutor spawn its processes
-        (`mp_context=multiprocessing.get_context("spawn")`): JAX, which most methods use, does not bear forking.
-
-        Ctrl-C stops the run: what was told is kept, the simulations under way stay pending, and KeyboardInterrupt goes on to the caller.
-        A simulation in this process is left at once, a suggestion that is being computed is waited for, and pressing Ctrl-C again changes
-        nothing.
-
-        Other threads may ask, tell and read meanwhile. A second `optimize` is refused. `close` ends the run with a StudyError: at once
-        where it waits for other processes, and else when the simulation under way is done.
+        Until a first simulation succeeds, a mistake in the simulator (a TypeError, a KeyError, a return that is no number) ends the
+        run at once and is not recorded. Ctrl-C ends it too; what was told is kept. docs/howto/robustness.md has the details.
         """
         plan = Plan(
             check_simulate(simulate),

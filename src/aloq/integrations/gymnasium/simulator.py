@@ -62,15 +62,19 @@ def simulator(
         )
     if not callable(policy):
         raise ProblemError(f"`policy` must be a function that makes a controller of the parameters, but got {policy!r}.")
+    _check_settings(environment)
+    if max_steps is not None and max_steps < 1:
+        raise ProblemError(f"`max_steps` must be at least 1, but got {max_steps!r}. To go on until the environment ends it, leave it out.")
+    return Simulator(make_env, policy, dict(environment), _seeds(episodes, seeds), dict(options or {}), max_steps)
+
+
+def _check_settings(environment: Mapping[str, Setting]) -> None:
     for name, setting in environment.items():
         if isinstance(setting, type) or not (isinstance(setting, Attribute | Constructor | Option) or callable(setting)):
             raise ProblemError(
                 f"`environment` must say where {name!r} goes, by Constructor(name), Option(name), Attribute(path) or a function of "
                 f"(env, value), but got {setting!r}."
             )
-    if max_steps is not None and max_steps < 1:
-        raise ProblemError(f"`max_steps` must be at least 1, but got {max_steps!r}. To go on until the environment ends it, leave it out.")
-    return Simulator(make_env, policy, dict(environment), _seeds(episodes, seeds), dict(options or {}), max_steps)
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,7 +59,7 @@ def start(tmp_path: Path, perform: str) -> subprocess.Popen[bytes]:
     script, pids = tmp_path / "script.py", tmp_path / "pids"
     script.write_text(SCRIPT)
     pids.mkdir(exist_ok=True)
-    paths = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+    paths = os.pathsep.join(filter(None, sys.path))
     env = os.environ | {"PYTHONPATH": paths, toys.PIDS: str(pids)}
     return subprocess.Popen([sys.executable, str(script), str(tmp_path / "out"), perform], env=env, stdout=subprocess.DEVNULL)
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -43,7 +44,7 @@ if __name__ == "__main__":
 
 
 def plan(out: Path, **changes: Any) -> Plan:
-    return Plan(**{"target": "branin", "runs": 2, "workers": 2, "out": out, "methods": METHODS} | changes)
+    return replace(Plan("branin", runs=2, workers=2, out=out, methods=METHODS), **changes)
 
 
 def lines(out: Path) -> list[bytes]:

@@ -24,7 +24,7 @@ def studied(group: int) -> tuple[Any, ...]:
     """Hypothesis draws a group of problems, as its number says; one that does not survive is reduced, and raised."""
     from hypothesis import HealthCheck, given, seed, settings
 
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "study"))
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
     from study_random import SMALL, Scene, scenes, survives
 
     count, start = 0, time.perf_counter()

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from aloq.numerics.computing import CACHE_VARIABLE, computing
 
-HERE = Path(__file__).parent
 # Folders of functions on arrays, which run inside `computing` wherever aloq calls them.
 ARRAYS = ("gp", "quadrature", "acquisition")
-# For gp_dense and quadrature_cases, the truths that several folders compare with.
-sys.path[:0] = [str(HERE / "gp"), str(HERE / "quadrature")]
 
 # The same examples on every run, and no deadline: the first call of a JAX function compiles.
 settings.register_profile("aloq", derandomize=True, deadline=None)

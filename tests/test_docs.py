@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
+import docs_blocks
 import numpy as np
 import pandas as pd
 import pytest
+from docs_blocks import ROOT
 
 import aloq
 from aloq import tasks
-
-sys.path.insert(0, str(Path(__file__).parent))  # for docs_blocks
-
-import docs_blocks
-from docs_blocks import ROOT
 
 # Blocks that cannot be run here, all of them, and why.
 NOT_RUN = {

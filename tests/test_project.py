@@ -60,6 +60,8 @@ def test_there_is_one_address() -> None:
 @pytest.mark.skipif(not WORKFLOW.exists(), reason="a source distribution has no workflows")
 def test_the_versions_of_python_that_are_named_are_those_that_are_tested() -> None:
     named = re.findall(r"Python :: (3\.\d+)", "\n".join(project()["classifiers"]))
-    tested = re.findall(r'"(3\.\d+)"', re.search(r"^ +python: (\[.+\])$", WORKFLOW.read_text(encoding="utf-8"), re.MULTILINE)[1])
+    matrix = re.search(r"^ +python: (\[.+\])$", WORKFLOW.read_text(encoding="utf-8"), re.MULTILINE)
+    assert matrix is not None
+    tested = re.findall(r'"(3\.\d+)"', matrix[1])
     assert named == tested
     assert project()["requires-python"] == f">={named[0]}"

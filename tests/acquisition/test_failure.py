@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
-from acquisition_beliefs import Points
+from numpy.typing import NDArray
 
-from aloq.acquisition.failure import MOST, Failures, _weights, learn, success
+from aloq.acquisition.failure import MOST, Failures, Points, _weights, learn, success
 from aloq.numerics.computing import computing
 from aloq.problem.distributions import Discrete
 from aloq.problem.problem import Problem
@@ -16,7 +17,7 @@ from aloq.problem.problem import Problem
 ENCODING = Problem(
     {"a": (0.0, 1.0), "b": (0.0, 1.0)}, {"t": Discrete([0.0, 1.0, 2.0]), "u": Discrete(list(np.linspace(0, 1, 10)))}
 ).encoding
-Rule = Callable[[Points], Points]
+Rule = Callable[[Points], NDArray[np.bool_]]
 
 
 def pairs(n: int, seed: int = 0) -> Points:
@@ -26,14 +27,14 @@ def pairs(n: int, seed: int = 0) -> Points:
 
 def learnt(n: int, fails: Rule, seed: int = 0) -> Failures:
     x = pairs(n, seed)
-    failed = fails(x).astype(bool)
+    failed = fails(x)
     with computing():
         return learn(ENCODING, x[~failed], x[failed])
 
 
 def chance(failures: Failures, *policies: tuple[float, float]) -> Points:
     with computing():
-        return np.asarray(failures.chance(np.array(policies)))
+        return np.asarray(failures.chance(jnp.array(policies)))
 
 
 def chance_of_pairs(failures: Failures, x: Points) -> Points:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,7 @@ def counted(steps: int, start: float = 0.0, fail_at: int | None = None) -> float
     return float(x)
 
 
-def results(works: list[Callable[[], Any]], batches: Batches | None = None) -> dict[int, Any]:
+def results(works: Sequence[Callable[[], Any]], batches: Batches | None = None) -> dict[int, Any]:
     return dict(in_step(works, batches or Batches(len(works))))
 
 
@@ -161,7 +161,12 @@ def test_large_results_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> N
     """Only some runs use theirs again, in the lanes they have; the small ones that the host asks for come at once for all runs."""
     fetches: list[set[int]] = []
     fetch = jax.device_get
-    monkeypatch.setattr(jax, "device_get", lambda arrays: fetches.append(set(arrays)) or fetch(arrays))
+
+    def noted(arrays: dict[int, Any]) -> Any:
+        fetches.append(set(arrays))
+        return fetch(arrays)
+
+    monkeypatch.setattr(jax, "device_get", noted)
 
     def work(i: int) -> tuple[LaneRow, float, float, Any]:
         made: Any = spread(np.asarray(float(i)))
@@ -193,7 +198,10 @@ def test_rows_of_other_lanes_are_taken_out() -> None:
 
 
 def test_random_keys_are_arguments_too() -> None:
-    found = results([lambda seed=seed: np.asarray(draw(random.key(seed))) for seed in range(3)])
+    def work(seed: int) -> Any:
+        return np.asarray(draw(random.key(seed)))
+
+    found = results([partial(work, seed) for seed in range(3)])
     with jax.enable_x64(True):
         for seed in range(3):
             np.testing.assert_array_equal(found[seed], random.normal(random.key(seed), (3,)))

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -43,7 +44,7 @@ if __name__ == "__main__":
 
 
 def plan(out: Path, **changes: Any) -> Plan:
-    return Plan(**{"target": "branin", "runs": 2, "workers": 2, "out": out, "methods": METHODS} | changes)
+    return replace(Plan("branin", runs=2, workers=2, out=out, methods=METHODS), **changes)
 
 
 def lines(out: Path) -> list[bytes]:
@@ -59,7 +60,7 @@ def start(tmp_path: Path, perform: str) -> subprocess.Popen[bytes]:
     script, pids = tmp_path / "script.py", tmp_path / "pids"
     script.write_text(SCRIPT)
     pids.mkdir(exist_ok=True)
-    paths = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+    paths = os.pathsep.join(filter(None, sys.path))
     env = os.environ | {"PYTHONPATH": paths, toys.PIDS: str(pids)}
     return subprocess.Popen([sys.executable, str(script), str(tmp_path / "out"), perform], env=env, stdout=subprocess.DEVNULL)
 

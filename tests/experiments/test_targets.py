@@ -118,8 +118,8 @@ def test_results_have_nan_where_a_method_believes_nothing() -> None:
 def test_the_torque_table_sums_up_seeds() -> None:
     generator = np.random.default_rng(0)
     shares = {"share_0_20": 0.5, "share_20_70": 0.3}
-    rows = [
-        {"method": method, "seed": seed, "mean_cost": generator.random(), "share_70": generator.random()} | shares
+    rows: list[dict[str, Any]] = [
+        {"method": method, "seed": seed, "mean_cost": generator.random(), "share_70": generator.random(), **shares}
         for method in ("map", "rq-aloq")
         for seed in range(7)
     ]

@@ -42,7 +42,7 @@ def test_the_posterior_is_that_of_a_grid() -> None:
     grid = np.linspace(0.5, 1, 5001)
     cost = np.array([100 * abs(tip(0.25 / rigidity) - tip(0.25)) for rigidity in grid])
     rigidity, trials = torque.trials(SEED)
-    log_density = -0.5 * sum(((y - cost) / torque.NOISE) ** 2 for _, y in trials)
+    log_density = -0.5 * np.sum([((y - cost) / torque.NOISE) ** 2 for _, y in trials], axis=0)
     mass = np.exp(log_density - log_density.max())
     mass /= mass.sum()
     posterior = torque.posterior(SEED)

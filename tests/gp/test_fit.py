@@ -15,6 +15,7 @@ from aloq.gp.fit import Chains, Scale, update
 from aloq.gp.hyper import Structure
 from aloq.gp.likelihood import Data
 from aloq.gp.mode import Mode, find_mode
+from aloq.gp.sampler import Visited
 from aloq.methods.model import Model
 from aloq.numerics.padding import pad, padded_size
 
@@ -151,7 +152,7 @@ def test_running_moments_are_those_of_where_chains_have_been() -> None:
     rng = np.random.default_rng(0)
     size, first, second = STRUCTURE.size, rng.standard_normal((40, STRUCTURE.size)), rng.standard_normal((60, STRUCTURE.size))
     before = Chains(first[:COUNT], first.mean(axis=0), np.cov(first.T, bias=True), 40.0)
-    visited = fit.Visited(jnp.asarray(60.0), jnp.asarray(second.sum(axis=0)), jnp.asarray(second.T @ second))
+    visited = Visited(jnp.asarray(60.0), jnp.asarray(second.sum(axis=0)), jnp.asarray(second.T @ second))
     mean, cov, weight = fit._merged(before, visited)
     together = np.concatenate([first, second])
     np.testing.assert_allclose(mean, together.mean(axis=0), rtol=1e-12)

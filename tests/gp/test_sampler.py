@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -54,7 +55,7 @@ def test_effective_samples_in_a_thousand_evaluations(comparison: Comparison, req
     assert comparison.sampled.efficiency >= enough
 
 
-def moved(q: Student, zeta: Array, data: Data = DATA, moves: int = 3, seed: int = 0) -> tuple[Array, Array, list[Array], int]:
+def moved(q: Student, zeta: Array | jax.Array, data: Data = DATA, moves: int = 3, seed: int = 0) -> tuple[Array, Array, list[Array], int]:
     """`advance` with the posterior's own location as refuge."""
     found = advance(STRUCTURE, jnp.asarray(zeta), q, q.location, data, random.key(seed), jnp.asarray(moves))
     return np.asarray(found[0]), np.asarray(found[1]), [np.asarray(part) for part in found[2]], int(found[3])

@@ -78,6 +78,7 @@ def test_a_listed_prior_and_returns_of_few_values() -> None:
         method=Rejection(40_000, 400),
     )
     samples = posterior.samples()
+    assert samples.weights is not None
     share = dict(zip(samples.points[:, 0].tolist(), samples.weights, strict=True))
     truth = 0.9**3 * 0.1 / (0.9**3 * 0.1 + 0.2**3 * 0.8)
     assert posterior.tolerance == 0

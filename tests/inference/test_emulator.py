@@ -33,7 +33,7 @@ def test_few_simulations_give_the_posterior_of_many() -> None:
     returns = [2.6, 3.1, 2.9]
     trials, sampler = [({"speed": 2.0}, y) for y in returns], SliceSampler(64, 24)
     posterior = infer(PRIOR, trials, sway, GaussianNoise(0.4), sampler=sampler, emulator=WHOLE)
-    truth = -0.5 * sum(((y - 3 * np.sin(2 * GRID) - GRID) / 0.4) ** 2 for y in returns)
+    truth = -0.5 * np.sum([((y - 3 * np.sin(2 * GRID) - GRID) / 0.4) ** 2 for y in returns], axis=0)
     assert total_variation(posterior.samples(400).points[:, 0], GRID, truth) <= 0.05
     assert posterior.map["load"] == pytest.approx(GRID[truth.argmax()], abs=0.02)
     assert posterior.simulations == 24

@@ -103,6 +103,7 @@ def test_a_listed_prior_is_enumerated_exactly() -> None:
         for tilt in (0.0, 0.5)
     }
     samples = posterior.samples()
+    assert samples.weights is not None
     found = dict(zip(map(tuple, samples.points.tolist()), samples.weights, strict=True))
     assert found == pytest.approx({key: value / sum(exact.values()) for key, value in exact.items()})
     assert posterior.map == {"load": 1, "tilt": 0.0}

@@ -8,13 +8,15 @@ import pytest
 from integrations_stub import LOADS, Sobol
 
 pytest.importorskip("optuna")
-suites = pytest.importorskip("optuna.testing.pytest_samplers", reason="this Optuna has no such tests")
+pytest.importorskip("optuna.testing.pytest_samplers", reason="this Optuna has no such tests")
 
-from aloq.integrations.optuna import ALOQSampler  # noqa: E402
-from aloq.methods.aloq import ALOQ  # noqa: E402
+from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
+
+from aloq.integrations.optuna import ALOQSampler
+from aloq.methods.aloq import ALOQ
 
 
-class TestSampler(suites.BasicSamplerTestCase, suites.RelativeSamplerTestCase, suites.SingleOnlySamplerTestCase):
+class TestSampler(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
     @pytest.fixture
     def sampler(self) -> Callable[[], ALOQSampler]:
         return lambda: ALOQSampler(LOADS, method=Sobol())

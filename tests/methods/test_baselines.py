@@ -29,7 +29,7 @@ from aloq.problem.variables import Choice, Integer
 
 NAIVE = Naive(replace(SMALL, environment_rule=RandomDraw(), intensify=None))
 SMALL_WSN = WSN(replace(SMALL, model=Model(warp="none"), policy_rule=VisitedEI(64), intensify=None))
-METHODS = {"naive": NAIVE, "wsn": SMALL_WSN, "reinforce": Reinforce()}
+METHODS: dict[str, Method] = {"naive": NAIVE, "wsn": SMALL_WSN, "reinforce": Reinforce()}
 STEPS = INITIAL + 6
 
 
@@ -116,7 +116,9 @@ def test_naive_believes_in_a_function_of_the_policy_alone() -> None:
     history = history_of(x, np.array([simulate(row) for row in x]))
     state = NAIVE.suggest(ENCODING, history, None, 0).state
     scale, grid = Scale.of(history.values), np.linspace(0, 1, 9)[:, None]
-    structure = NAIVE.search.model.structure(1, (True,))
+    model = NAIVE.search.model
+    assert isinstance(model, Model)
+    structure = model.structure(1, (True,))
     moments = [Dense(structure, zeta).condition(x[:, :1], scale.standardise(history.values), grid) for zeta in np.array(state["zeta"])]
     mean, variance = np.array([m for m, _ in moments]), np.array([np.diag(c) for _, c in moments])
     found = NAIVE.predict(ENCODING, history, state, 0, grid)
@@ -131,7 +133,7 @@ def test_naive_believes_in_a_function_of_the_policy_alone() -> None:
 def test_environments_follow_their_law(method: Method) -> None:
     """400 draws at one history: counts within 4 standard errors of 90, 9 and 1 %."""
     x = scattered(INITIAL + 4)
-    history = history_of(x, np.arange(len(x)) % 3.0)
+    history = history_of(x, np.arange(float(len(x))) % 3)
     state = NAIVE.suggest(ENCODING, history, None, 0).state if method is NAIVE else None
     history = history if method is NAIVE else empty()
     drawn = np.array([method.suggest(ENCODING, replace(history, asked=20 + i), state, 0).point[-1] for i in range(400)])

@@ -61,7 +61,7 @@ def test_what_is_written_into_an_argument_later_is_seen(counted: Counted) -> Non
 
 def test_an_array_of_jax_is_as_good_as_one_of_numpy(counted: Counted) -> None:
     kept = keep_last_result(counted)
-    assert kept(np.float32([1, 2])) == kept(jnp.array([1.0, 2.0], dtype=jnp.float32)) == 1
+    assert kept(np.array([1, 2], dtype=np.float32)) == kept(jnp.array([1.0, 2.0], dtype=jnp.float32)) == 1
 
 
 def test_a_failure_is_not_kept(counted: Counted) -> None:

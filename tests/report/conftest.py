@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,11 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))  # for report_studies
-
-from aloq.problem.problem import Problem  # noqa: E402
-from aloq.tasks import Task, load  # noqa: E402
+from aloq.problem.problem import Problem
+from aloq.tasks import Task, load
 
 
 @dataclass(frozen=True)

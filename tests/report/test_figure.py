@@ -27,8 +27,8 @@ def test_every_axis_is_labelled(study: Any) -> None:
 def test_the_figure_shows_belief_and_truth(study: Any) -> None:
     seen = progress(study, study.task)
     lines = {line.get_label(): line for axes in draw(study, study.task).axes for line in axes.get_lines()}
-    np.testing.assert_allclose(lines["policy simulated"].get_ydata(), seen.mean)
-    np.testing.assert_allclose(lines["best so far, in truth"].get_ydata(), seen.truth[seen.leader])
+    np.testing.assert_allclose(np.asarray(lines["policy simulated"].get_ydata()), seen.mean)
+    np.testing.assert_allclose(np.asarray(lines["best so far, in truth"].get_ydata()), seen.truth[seen.leader])
 
 
 def test_a_best_that_is_not_known_is_not_drawn(study: Any) -> None:

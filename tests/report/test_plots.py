@@ -64,10 +64,11 @@ def test_spending_and_sensitivity_show_every_value_and_column(study: Study) -> N
     "draw", [plots.progress, plots.sensitivity, lambda s, a: plots.policy(s, "gear", a), lambda s, a: plots.drivers(s, "load", a)]
 )
 def test_axes_are_used_and_written(study: Study, draw: Callable[[Study, Axes], Axes], tmp_path: Path) -> None:
-    axes = Figure().subplots()
+    figure = Figure()
+    axes = figure.subplots()
     assert draw(study, axes) is axes
     for kind in ("png", "svg"):
-        axes.figure.savefig(tmp_path / f"figure.{kind}")
+        figure.savefig(tmp_path / f"figure.{kind}")
         assert (tmp_path / f"figure.{kind}").stat().st_size > 1000
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from typing import Any
 
@@ -112,13 +112,13 @@ def brute(study: Study) -> Brute:
 
 
 # Condition numbers of about 1e5, the inverse noise times the number of points; variances are differences of larger numbers.
-CLOSE: dict[str, float] = {"rtol": 1e-7, "atol": 1e-8}
+assert_close = partial(np.testing.assert_allclose, rtol=1e-7, atol=1e-8)
 
 
 def test_the_recommendation_is_that_of_the_study(summary: Summary, study: Study, brute: Brute) -> None:
     assert summary.best == study.best()
     mean, std = brute.believed(summary.best.policy, brute.p[None])
-    np.testing.assert_allclose([summary.best.mean, summary.best.std], [mean[0], std[0]], **CLOSE)
+    assert_close([summary.best.mean, summary.best.std], [mean[0], std[0]])
 
 
 def test_slices_hold_the_other_variables_at_the_recommendation(summary: Summary, brute: Brute) -> None:
@@ -130,7 +130,7 @@ def test_slices_hold_the_other_variables_at_the_recommendation(summary: Summary,
         assert part.at in part.values
         for i in range(0, len(part.values), 9):
             mean, std = brute.believed(summary.best.policy | {part.name: part.values[i]}, brute.p[None])
-            np.testing.assert_allclose([part.mean[i], part.std[i]], [mean[0], std[0]], **CLOSE)
+            assert_close([part.mean[i], part.std[i]], [mean[0], std[0]])
 
 
 def check(effect: Effect, brute: Brute, policy: dict[str, Any], inside: Array) -> None:
@@ -138,9 +138,7 @@ def check(effect: Effect, brute: Brute, policy: dict[str, Any], inside: Array) -
     within = brute.p * inside / p
     (mean, added), (std, added_std) = brute.believed(policy, np.stack([within, p * (within - brute.p)]))
     assert effect.probability == pytest.approx(p)
-    np.testing.assert_allclose(
-        [effect.mean, effect.std, effect.contribution, effect.contribution_std], [mean, std, added, added_std], **CLOSE
-    )
+    assert_close([effect.mean, effect.std, effect.contribution, effect.contribution_std], [mean, std, added, added_std])
 
 
 def test_what_each_region_adds(summary: Summary, study: Study, brute: Brute) -> None:

@@ -1,16 +1,11 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
+import study_stub
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))  # for study_stub, here and in the processes that tests start
-
-import study_stub  # noqa: E402
-
-from aloq.problem.problem import Problem  # noqa: E402
+from aloq.problem.problem import Problem
 
 
 @pytest.fixture

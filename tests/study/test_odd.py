@@ -18,7 +18,8 @@ import study_stub
 from study_stub import ODD, Alert, make_problem, simulate
 
 from aloq.methods.aloq import ALOQ
-from aloq.methods.interface import History, State, Suggestion
+from aloq.methods.history import History
+from aloq.methods.interface import State, Suggestion
 from aloq.problem.codec import register
 from aloq.problem.distributions import Discrete
 from aloq.problem.encoding import Encoding

@@ -413,13 +413,13 @@ def test_a_failure_with_a_value_is_a_return(direction: str) -> None:
 
 def test_failures_with_a_value_use_up_the_budget(problem: Problem) -> None:
     counted = Problem(problem.policy, problem.environment, failure_value=0.0)
+    study = Study(counted, Alert())
 
     def falls(policy: dict[str, Any], environment: dict[str, Any]) -> float:
         if study.counts.told == 3:
             raise ArithmeticError("fell")
         return 1.0
 
-    study = Study(counted, Alert())
     study.optimize(falls, 40, progress=False)
     assert study.counts == (3, 37, 0)
     study = Study(counted, Alert())

@@ -12,7 +12,7 @@ Runs get out of step where one searches for modes and another does not. They mee
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from threading import Lock, Thread
@@ -91,7 +91,7 @@ def _release(lock: Lock) -> None:
         lock.release()
 
 
-def in_step(works: Sequence[Callable[[], Any]], batches: Batches) -> Iterator[tuple[int, Any]]:
+def in_step(works: Sequence[Callable[[], Any]], batches: Batches) -> Generator[tuple[int, Any]]:
     """Number and result of each piece of work as it ends; the result of one that raises is its error.
 
     However the caller leaves this loop, all are ended.

@@ -40,7 +40,7 @@ class Program:
     the program runs. If it ends with an exit code other than 0, or prints no return, that is a SimulationError with what it printed.
     """
 
-    command: tuple[str, ...] | str
+    command: list[str] | tuple[str, ...] | str
     input: str = "arguments"
     field: str | None = None
     shell: bool = False
@@ -138,7 +138,7 @@ class Program:
         return found
 
 
-def placeholders(command: tuple[str, ...] | str) -> Iterator[str]:
+def placeholders(command: list[str] | tuple[str, ...] | str) -> Iterator[str]:
     """The names of the variables that a command uses, in order."""
     for part in [command] if isinstance(command, str) else command:
         for match in _PLACEHOLDER.finditer(part):

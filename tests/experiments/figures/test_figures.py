@@ -102,7 +102,7 @@ def test_learning_curves_show_medians_together_and_quartiles_apart(runs: pd.Data
     assert set(left) == {"aloq (default)", "ALOQ", "WSN", "best possible"}
     assert set(right) == {"aloq (default)", "ALOQ", "RQ-ALOQ", "best possible"}
     medians = [np.median(values(runs, "wsn", step)) for step in range(1, 6)]
-    np.testing.assert_allclose(left["WSN"].get_ydata(), medians)
+    np.testing.assert_allclose(np.asarray(left["WSN"].get_ydata()), medians)
     assert left["ALOQ"].get_color() == right["ALOQ"].get_color() == style("aloq-paper").colour
     assert list(of(seen, "branin", METHODS, upto=5)["wsn"]["evaluations"]) == [1, 2, 3, 4, 5]
 
@@ -111,7 +111,7 @@ def test_learning_curves_show_medians_together_and_quartiles_apart(runs: pd.Data
     assert below.get_supylabel() == "expected cost: quartiles"
     for axes in below.axes:
         assert [line.get_label() for line in axes.get_lines()] == ["ALOQ", axes.get_title(loc="left"), "best possible"]
-    corners = below.axes[1].collections[1].get_paths()[0].vertices[:, 1]
+    corners = np.asarray(below.axes[1].collections[1].get_paths()[0].vertices)[:, 1]
     quartiles = np.quantile([values(runs, "wsn", step) for step in range(1, 6)], [0.25, 0.75], axis=1)
     assert {*np.round(quartiles.ravel(), 6)} <= {*np.round(corners, 6)}
 
@@ -130,7 +130,9 @@ def test_learning_curves_of_one_method_or_none(runs: pd.DataFrame, methods: list
 
 
 def test_run_times_are_on_a_logarithmic_scale(runs: pd.DataFrame) -> None:
-    (axes,) = draw_seconds(curves(runs), "branin", upto=10).axes
+    figure = draw_seconds(curves(runs), "branin", upto=10)
+    assert figure is not None
+    (axes,) = figure.axes
     assert axes.get_yscale() == "log"
     assert len(axes.get_lines()) == len(METHODS)
 

@@ -164,7 +164,12 @@ def test_touching_and_copying_a_journal_does_not_stop_the_study(study: Study, pa
 def test_content_is_read_only_after_somebody_touched_it(study: Study, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
     checksum = watch.FileWatch._checksum
-    monkeypatch.setattr(watch.FileWatch, "_checksum", lambda self, size: sizes.append(size) or checksum(self, size))
+
+    def noted(self: watch.FileWatch, size: int) -> int:
+        sizes.append(size)
+        return checksum(self, size)
+
+    monkeypatch.setattr(watch.FileWatch, "_checksum", noted)
     study.tell(study.ask(), 2.5)
     assert sizes == []
     time.sleep(TICK)

@@ -19,7 +19,8 @@ import study_stub
 from study_processes import end, eventually, start
 from study_stub import Alert, simulate
 
-from aloq.methods.interface import History, State, Suggestion
+from aloq.methods.history import History
+from aloq.methods.interface import State, Suggestion
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import StudyError
 from aloq.problem.problem import Problem

@@ -154,7 +154,7 @@ def test_falls_are_seen() -> None:
 def test_a_simulation_that_blows_up_is_a_failed_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     simulate.settled(NONE)
     monkeypatch.setattr(simulate, "TOO_FAST", 1e-3)
-    with pytest.raises(simulate.SimulationError, match="blew up"):
+    with pytest.raises(simulate.PhysicsError, match="blew up"):
         simulate.walk(TRIPOD)
     study = Study(Problem(policy={"x": (0.0, 1.0)}, environment={"e": Discrete([0, 1])}), seed=0)
 

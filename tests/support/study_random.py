@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +16,7 @@ from aloq.methods.aloq import ALOQ
 from aloq.methods.interface import Method
 from aloq.problem.distributions import Discrete, Samples
 from aloq.problem.problem import Problem
+from aloq.problem.spaces import Variable
 from aloq.problem.variables import Archive, Choice, Integer, Real
 from aloq.study.study import Study
 
@@ -46,7 +49,8 @@ class Scene:
 @st.composite
 def scenes(draw: st.DrawFn) -> Scene:
     variables = {f"p{i}": draw(policies) for i in range(draw(st.integers(1, 2)))}
-    policy = draw(st.sampled_from([variables, variables, variables, GAITS]))
+    kinds: list[Archive | Mapping[str, Variable]] = [variables, variables, variables, GAITS]
+    policy = draw(st.sampled_from(kinds))
     environment = {f"e{i}": draw(environments) for i in range(draw(st.integers(1, 2)))}
     if draw(st.sampled_from([False, False, False, True])):
         environment["weather"] = WEATHER
@@ -70,7 +74,8 @@ def _policies(problem: Problem) -> float:
     """How many there are."""
     if isinstance(problem.policy, Archive):
         return len(problem.policy.points)
-    return np.prod([len(v.values) if isinstance(v, Choice) else 3 if isinstance(v, Integer) else np.inf for v in problem.policy.values()])
+    counts = [len(v.values) if isinstance(v, Choice) else 3 if isinstance(v, Integer) else math.inf for v in problem.policy.values()]
+    return math.prod(counts)
 
 
 def survives(scene: Any, method: Method) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.integrate import quad
 
 BASE, LINK = 0.175, 0.715 / 3
 
 
-def tip(setting: Sequence[float]) -> complex:
+def tip(setting: ArrayLike) -> complex:
     """Where the arm ends, x + iy in metres."""
     first, second, third = np.exp(1j * np.pi * (np.array(setting) * [1, 2, 2] - [0, 1, 1]))
     return complex(BASE + LINK * first * (1 + second * (1 + third)))

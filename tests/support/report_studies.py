@@ -70,7 +70,12 @@ def driven(evaluations: int = 16, journal: Any = None) -> Study:
 
 def wide_problem() -> Problem:
     """Eight variables, two of them with names that would do harm as markup."""
-    policy = {"a": (0.0, 1.0), HOSTILE: (0.0, 1.0), "c": (0.0, 1.0), "mode": Choice(["x", "y", CLOSING])}
+    policy: dict[str, Choice | tuple[float, float]] = {
+        "a": (0.0, 1.0),
+        HOSTILE: (0.0, 1.0),
+        "c": (0.0, 1.0),
+        "mode": Choice(["x", "y", CLOSING]),
+    }
     environment = {
         CLOSING: Discrete([0.0, 1.0, 2.0], p=[0.5, 0.49, 0.01]),
         "w": Discrete([0, 1]),

@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 from aloq.cli.main import app
 from aloq.integrations.study_file import read
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"^(?:<!-- (file|not run): (.+?) -->\n)?^```(\w*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 

@@ -103,5 +103,8 @@ def derivative(f: Callable[[Any], Any], x: float, step: float) -> Any:
 
 def gradient(f: Callable[[Array], Any], x: Array, step: float) -> Array:
     """Derivatives of f along every coordinate of x, stacked first."""
-    directions = np.eye(len(x))
-    return np.stack([derivative(lambda h, e=e: f(x + h * e), 0.0, step) for e in directions])
+
+    def along(e: Array) -> Any:
+        return derivative(lambda h: f(x + h * e), 0.0, step)
+
+    return np.stack([along(e) for e in np.eye(len(x))])

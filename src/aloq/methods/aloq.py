@@ -159,4 +159,4 @@ class ALOQ:
     def _situation(self, encoding: Encoding, history: History, learnt: State, seed: int, room: int = 0) -> Situation:
         belief = self.model.believe(encoding, history, learnt, room).belief
         failures = learn(encoding, history.told, history.failed) if len(history.failed) else None
-        return Situation(encoding, history, belief, failures, seed, self.design_size(encoding))
+        return Situation.of(encoding, history, belief, failures, seed, self.design_size(encoding))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class Rules:
 
 @dataclass(frozen=True, eq=False)
 class Situation:
-    """What a step is chosen from."""
+    """What a step is chosen from. `Situation.of` makes one."""
 
     encoding: Encoding
     history: History
@@ -55,17 +55,19 @@ class Situation:
     failures: Failures | None
     seed: int
     initial: int  # simulations of the first design, after which the leader has every second turn
+    leader: Array  # (d,) the policy of highest mean, which stays as pairs go out
 
-    @cached_property
+    @classmethod
+    def of(cls, encoding: Encoding, history: History, belief: Belief, failures: Failures | None, seed: int, initial: int) -> Situation:
+        """The situation in which the leader is to be found."""
+        policies = history.policies(encoding.policy_dim)
+        size = padded_size(len(history.distinct().known))  # policies are fewer than pairs: one shape for each size of the belief
+        return cls(encoding, history, belief, failures, seed, initial, policies[best_of(belief, policies, size)])
+
+    @property
     def policies(self) -> Array:
         """The policies simulated so far, each once: (k, d)."""
         return self.history.policies(self.encoding.policy_dim)
-
-    @cached_property
-    def leader(self) -> Array:
-        """The policy of highest mean: (d,)."""
-        size = padded_size(len(self.history.distinct().known))  # policies are fewer than pairs: one shape for each size of the belief
-        return self.policies[best_of(self.belief, self.policies, size)]
 
     def seeded(self, use: int) -> list[int]:
         return [self.seed, self.history.asked, use]
@@ -79,7 +81,6 @@ class Search(ABC):
     """Where a step looks for its policy and its environment."""
 
     now: Situation
-    leader: Array  # (d,)
 
     @abstractmethod
     def promising(self) -> Array:
@@ -102,7 +103,7 @@ def next_pair(rules: Rules, search: Search) -> Array:
     """The next pair to simulate: (D,)."""
     if rules.pair is not None:
         now = search.now
-        return rules.pair.choose(now.belief, now.encoding, now.policies, search.leader, now.history.settled, now.seeded(1))
+        return rules.pair.choose(now.belief, now.encoding, now.policies, now.leader, now.history.settled, now.seeded(1))
     pi = _next_policy(rules.intensify, search)
     return np.concatenate([pi, search.environment(pi)])
 
@@ -111,28 +112,28 @@ def _next_policy(intensify: Intensify | None, search: Search) -> Array:
     """The most promising policy; every other time the leader, while it has environments left to be simulated in."""
     now = search.now
     second_call = (now.history.asked - now.initial) % 2 == 1
-    if intensify is None or not second_call or now.history.exhausted(search.leader, now.encoding.environment_count):
+    if intensify is None or not second_call or now.history.exhausted(now.leader, now.encoding.environment_count):
         return search.promising()
     if intensify.always:
-        return search.leader
+        return now.leader
     pi = search.promising()
-    return search.leader if intensify.deserved(*search.doubts(pi)) else pi
+    return now.leader if intensify.deserved(*search.doubts(pi)) else pi
 
 
 class WholeSpace(Search):
     """Any rules and any belief. The maximiser finds the policy."""
 
     def __init__(self, rules: Rules, now: Situation) -> None:
-        self.rules, self.now, self.leader = rules, now, now.leader
+        self.rules, self.now = rules, now
         self._chance = None if now.failures is None else partial(success, now.failures)
 
     def promising(self) -> Array:
         now, rule = self.now, heeding(self.rules.policy, self.now.failures)
         spent = now.history.spent(now.encoding.policy_dim, now.encoding.environment_count)
-        return most_promising(self.rules.maximiser, rule, now.belief, now.encoding, now.policies, self.leader, spent, now.seeded(1))
+        return most_promising(self.rules.maximiser, rule, now.belief, now.encoding, now.policies, self.now.leader, spent, now.seeded(1))
 
     def doubts(self, pi: Array) -> tuple[float, float]:
-        _, (leader, promising) = evaluate(self.now.belief, np.stack([self.leader, pi]), smallest=2)
+        _, (leader, promising) = evaluate(self.now.belief, np.stack([self.now.leader, pi]), smallest=2)
         return float(leader), float(promising)
 
     def environment(self, pi: Array) -> Array:
@@ -158,9 +159,9 @@ class FewCandidates(WholeSpace):
         if self._first is not None and not self._begun:
             return self._first
         now, rule = self.now, heeding(self.rules.policy.after_first(), self.now.failures)
-        some = _scattered(now, self.leader, CANDIDATES - 1, now.seeded(1))
-        start = self.leader if self._first is None else self._first
-        reference = rule.reference(now.belief, now.policies, self.leader, now.seeded(1))
+        some = _scattered(now, CANDIDATES - 1, now.seeded(1))
+        start = self.now.leader if self._first is None else self._first
+        reference = rule.reference(now.belief, now.policies, self.now.leader, now.seeded(1))
         return exhaustive(rule, now.belief, np.concatenate([start[None], some]), reference)
 
     def await_pair(self, point: Array) -> None:
@@ -174,10 +175,10 @@ class ListedPolicies(Search):
     def __init__(
         self, policy: Pointwise, environment: Scored, now: Situation, first: Array | None, theta: Array, belief: Tabulates
     ) -> None:
-        self.now, self.leader = now, now.leader
+        self.now = now
         self._policy, self._environment, self._theta = policy, environment, theta
         self._first, self._begun = first, False
-        self._policies = _listed(heeding(policy, now.failures), now, self.leader, first)
+        self._policies = _listed(heeding(policy, now.failures), now, first)
         self._tables = belief.tables(self._policies, theta)
         self._chance = None if now.failures is None else np.asarray(chances(now.failures, self._policies))
 
@@ -199,7 +200,7 @@ class ListedPolicies(Search):
 
     def doubts(self, pi: Array) -> tuple[float, float]:
         std = self._std()
-        return float(std[_number(self.leader, self._policies)]), float(std[_number(pi, self._policies)])
+        return float(std[_number(self.now.leader, self._policies)]), float(std[_number(pi, self._policies)])
 
     def environment(self, pi: Array) -> Array:
         gain = self._environment.listed_gain(self._tables, _number(pi, self._policies)).mean(axis=0)
@@ -224,22 +225,22 @@ def batch_search(rules: Rules, now: Situation, hurry: bool) -> Search:
     return FewCandidates(rules, now, first)
 
 
-def _listed(rule: PolicyRule, now: Situation, leader: Array, first: Array | None) -> Array:
+def _listed(rule: PolicyRule, now: Situation, first: Array | None) -> Array:
     """The leader, the first promising policy, policies scattered, and more around the most promising of them."""
-    seed = now.seeded(5)
+    seed, leader = now.seeded(5), now.leader
     start = leader if first is None else first
-    some = np.concatenate([leader[None], start[None], _scattered(now, leader, LISTED - 2, seed)])
+    some = np.concatenate([leader[None], start[None], _scattered(now, LISTED - 2, seed)])
     reference = rule.reference(now.belief, now.policies, leader, now.seeded(1))
     peaks = some[np.argsort(-scored(rule, now.belief, some, reference), kind="stable")[:PEAKS]]
     return np.concatenate([some, _around(now.encoding, peaks, [*seed, 0])])
 
 
-def _scattered(now: Situation, leader: Array, count: int, seed: list[int]) -> Array:
+def _scattered(now: Situation, count: int, seed: list[int]) -> Array:
     """Policies all over the space and near those that are known: (count, d)."""
     rng, archive = np.random.default_rng(seed), now.encoding.candidates
     if archive is not None:
         return archive[rng.integers(len(archive), size=count)]
-    return now.encoding.snap_policies(scattered(count, now.policies, leader, rng))
+    return now.encoding.snap_policies(scattered(count, now.policies, now.leader, rng))
 
 
 def _around(encoding: Encoding, peaks: Array, seed: list[int]) -> Array:

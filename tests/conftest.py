@@ -26,8 +26,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Share compiled functions between the processes and runs of the tests: they are found by their content alone."""
-    if config.cache is not None:
-        os.environ.setdefault(CACHE_VARIABLE, str(config.cache.mkdir("aloq-compiled")))
+    cache: pytest.Cache | None = getattr(config, "cache", None)  # `-p no:cacheprovider` leaves it out
+    if cache is not None:
+        os.environ.setdefault(CACHE_VARIABLE, str(cache.mkdir("aloq-compiled")))
 
 
 @pytest.fixture(scope="module", autouse=True)

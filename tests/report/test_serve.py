@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from report_studies import Glance, glanced, small_problem
 
-from aloq.problem.errors import JournalError
+from aloq.problem.errors import JournalChangedError, JournalError
 from aloq.report.html import ReportError
 from aloq.report.serve import Server
 from aloq.study.study import Study
@@ -105,6 +105,8 @@ def test_a_torn_or_lost_journal_leaves_the_last_view(server: Server, study: Stud
         answer, body = get(server, "/data.json")
         assert answer.status == 200
         assert json.loads(body)["counts"]["told"] == 10
+    with pytest.raises(JournalChangedError, match="the file was deleted"):
+        study.close()
 
 
 def test_a_taken_port_and_a_missing_journal_are_errors(server: Server, study: Study, tmp_path: Path) -> None:

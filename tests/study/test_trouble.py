@@ -28,6 +28,8 @@ from aloq.study.study import Study
 SPAWN = multiprocessing.get_context("spawn")
 TIMEOUT = 0.5
 
+pytestmark = pytest.mark.usefixtures("notes")
+
 
 @pytest.fixture
 def study(problem: Problem) -> Study:
@@ -198,8 +200,6 @@ def test_a_script_without_a_main_guard_is_told_so(tmp_path: Path) -> None:
     script.write_text("""
 from study_stub import *
 from aloq.study.study import Study
-
-pytestmark = pytest.mark.usefixtures("notes")
 def simulate(policy, environment):
     return 1.0
 Study(make_problem(), Alert()).optimize(simulate, 4, parallel=2)

@@ -101,7 +101,11 @@ assert {"branin", "arm-collision"} <= found and "hexapod" not in found, found
 
 def test_tests_that_need_it_are_skipped_with_the_reason(bare: dict[str, str], tmp_path: Path) -> None:
     """None of them fails, and what needs no physics still runs."""
-    files = [TESTS / "tasks" / "hexapod" / "test_physics.py", TESTS / "report" / "test_robot.py", TESTS / "experiments" / "test_hexapod.py"]
+    files = [
+        TESTS / "tasks" / "hexapod" / "test_physics.py",
+        TESTS / "experiments" / "figures" / "test_robot.py",
+        TESTS / "experiments" / "test_hexapod.py",
+    ]
     words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={tmp_path / 'found.xml'}", *map(str, files))
     done = python(bare, *words, cwd=TESTS.parent)
     assert done.returncode == 0, done.stdout

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import study_stub
 from scipy.stats import norm
-from study_stub import Alert, simulate
+from study_stub import Alert, Spy, simulate
 
 from aloq.methods.naive import Naive
 from aloq.methods.reinforce import Reinforce

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import copy
 import math
 import pickle
 import threading
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import study_stub
-from study_stub import Alert, simulate
+from study_stub import Alert, Spy, simulate
 
 from aloq.methods.history import History
 from aloq.methods.interface import State, Suggestion
@@ -47,21 +46,6 @@ def test_a_count_to_ask_for_must_be_positive(study: Study, n: Any) -> None:
 def test_each_suggestion_sees_those_still_pending(problem: Problem) -> None:
     together, apart = Study(problem, Alert()), Study(problem, Alert())
     assert together.ask(4) == [apart.ask() for _ in range(4)]
-
-
-@dataclass(frozen=True)
-class Spy(Alert):
-    seen: list[tuple[Encoding, History, State | None, int]] = field(default_factory=list)
-
-    def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
-        self.seen.append((encoding, history, copy.deepcopy(state), seed))
-        if state is not None:
-            state.clear()  # a method should not, but must not do harm
-        return super().suggest(encoding, history, self.seen[-1][2], seed)
-
-    def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Any:
-        self.seen.append((encoding, history, state, seed))
-        return super().recommend(encoding, history, state, seed)
 
 
 def test_what_a_method_sees() -> None:

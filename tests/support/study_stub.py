@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import numbers
@@ -12,7 +13,7 @@ import sys
 import time
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,23 @@ class Alert:
     def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
         i = int(np.argmax(history.values))
         return Recommendation(history.told[i, : encoding.policy_dim], float(history.values[i]), 1.0 / len(history.told))
+
+
+@dataclass(frozen=True)
+class Spy(Alert):
+    """Notes what it is given."""
+
+    seen: list[tuple[Encoding, History, State | None, int]] = field(default_factory=list)
+
+    def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
+        self.seen.append((encoding, history, copy.deepcopy(state), seed))
+        if state is not None:
+            state.clear()  # a method should not, but must not do harm
+        return super().suggest(encoding, history, self.seen[-1][2], seed)
+
+    def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Any:
+        self.seen.append((encoding, history, state, seed))
+        return super().recommend(encoding, history, state, seed)
 
 
 def make_problem(direction: str = "maximize", high: float = 10.0) -> Problem:

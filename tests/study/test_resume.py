@@ -6,6 +6,7 @@ import errno
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 import study_stub
 from hypothesis import given, settings
@@ -265,3 +266,23 @@ def test_a_study_with_a_model_goes_on_as_if_never_stopped(path: Path, problem: P
             study.optimize(simulate, upto, progress=False)
     columns = [name for name in straight.trials() if name != "seconds"]
     assert study.trials()[columns].equals(straight.trials()[columns])
+
+
+def test_a_journal_of_version_0_1_0_goes_on_with_the_same_trials(path: Path) -> None:
+    """20 trials by the paper's method, written by that version, with the states of its model. Cut after 14 returns, the others follow.
+
+    Machines round differently in the last digits, which the samples of the hyperparameters enlarge.
+    """
+    lines = (Path(__file__).parent / "journal" / "fixtures" / "version-0.1.0.jsonl").read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[: 1 + 2 * 14]))
+    path.with_name("whole.jsonl").write_bytes(b"".join(lines))
+    written = Study.read(path.with_name("whole.jsonl")).trials()
+    with Study.resume(path) as study:
+        assert study.counts == (14, 0, 0)
+        for value in written["value"][14:]:
+            study.tell(study.ask(), value)
+        found = study.trials()
+    assert "zeta" in (Study.read(path)._book.ledger.state() or {})
+    np.testing.assert_allclose(found["policy.p"], written["policy.p"], atol=1e-6)
+    for column in ("policy.mode", "environment.payload", "value"):
+        assert found[column].tolist() == written[column].tolist()

@@ -1,7 +1,7 @@
 """Compiled functions, and who runs them.
 
 A step of a method is plain Python around a few compiled functions. What lies between two of them is cheap.
-So many studies can share one device. Where a thread has a runner, calls of compiled functions go to it, and it
+Many studies can therefore share one device. Where a thread has a runner, calls of compiled functions go to it, and it
 runs the calls of many studies as one batch. Elsewhere a compiled function is the function under `jax.jit`.
 """
 

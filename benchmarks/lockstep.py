@@ -20,7 +20,7 @@ import numpy as np
 
 from aloq import tasks
 from aloq.experiments.batch import Batches
-from aloq.experiments.follow import PaperSettings, configured, follow
+from aloq.experiments.follow import configured, follow
 from aloq.experiments.lockstep import in_step
 
 
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--evaluations", type=int, default=60)
     args = parser.parse_args()
 
-    task, method = tasks.load(args.task), configured(args.method, PaperSettings())
+    task, method = tasks.load(args.task), configured(args.method)
     checkpoints = range(1, args.evaluations + 1)
     works = [partial(follow, task, method, seed, args.evaluations, checkpoints) for seed in range(args.runs)]
     batches = Batches(args.runs, timed=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -40,7 +40,13 @@ def test_a_model_passes(model: Any, on: Any) -> None:
 
 
 def belief(cls: type[Any]) -> type[Any]:
-    """A kind of Quadratic that can be compiled too."""
+    """A kind of Quadratic that can be compiled too.
+
+    Its name is part of its structure: JAX 0.10 takes dataclasses of the same fields for the same, whatever their class, and
+    would now and then run what was compiled for another kind.
+    """
+    cls.__annotations__["kind"] = str
+    cls.kind = field(default=cls.__name__, metadata={"static": True})
     return jax.tree_util.register_dataclass(dataclass(frozen=True, eq=False)(cls))
 
 

@@ -27,11 +27,10 @@ def check_kernel(kernel: Kernel, policy_dim: int = 2, environment_dim: int = 2) 
     It is applied to so many columns of the policy and of the environment, each of which is independent of the others. Give
     other numbers where the kernel has columns of its own. Its hyperparameters are drawn from their priors.
     """
-    name = type(kernel).__name__
     require(
         isinstance(kernel, Kernel),
         "A kernel must be a subclass of aloq.gp.kernel.Leaf, or composed of such",
-        f"{name} is none",
+        f"{type(kernel).__name__} is none",
         "Derive it from Leaf or Stationary",
     )
     require_written(kernel, hashable=True)

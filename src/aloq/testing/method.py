@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,8 @@ from aloq.problem.problem import Problem
 from aloq.study.study import Study
 from aloq.study.trial import Trial
 from aloq.testing.play import Question, check_state, check_suggestion, play, suggested
-from aloq.testing.problems import problems, value_at
+from aloq.testing.problems import problems as small_problems
+from aloq.testing.problems import value_at
 from aloq.testing.requirement import bits, finite, left_alone, noting, require, require_written
 
 BATCH = 4
@@ -46,24 +47,25 @@ def check_method(
     simulated.
     """
     require_written(method, hashable=False)
-    given = problems or _problems()
+    given = problems or small_problems()
     for name, problem in given.items():
         with noting(f"{method!r} on the problem {name!r}"):
             check_served(method, problem)
-            question = play(method, problem.encoding, evaluations)
-            check_repeatable(method, question)
-            check_answers(method, question, recommends_simulated)
-            if avoids_taken:
-                check_avoids_taken(method, question)
-            check_batches(method, question, avoids_taken)
-            check_learning(method, question)
+            check_asked(method, play(method, problem.encoding, evaluations), avoids_taken, recommends_simulated)
             check_resumed(method, problem, evaluations)
     name, problem = next(iter(given.items()))
     with noting(f"{method!r} on the problem {name!r}"):
         check_returns(method, problem.encoding, evaluations, recommends_simulated)
 
 
-_problems = problems
+def check_asked(method: Method, question: Question, avoids_taken: bool, recommends_simulated: bool) -> None:
+    """Everything that a method can be asked, when some pairs were told, one failed and one is out."""
+    check_repeatable(method, question)
+    check_answers(method, question, recommends_simulated)
+    if avoids_taken:
+        check_avoids_taken(method, question)
+    check_batches(method, question, avoids_taken)
+    check_learning(method, question)
 
 
 def check_served(method: Method, problem: Problem) -> None:
@@ -97,26 +99,32 @@ def _require_alike(method: Method, first: Suggestion, second: Suggestion, rule: 
 
 def check_answers(method: Method, question: Question, recommends_simulated: bool) -> None:
     """Predictions and recommendations are finite, repeatable, and change no argument. A method may refuse to predict."""
-    encoding, history, state, seed = question.arguments
-    d, name = encoding.policy_dim, type(method).__name__
+    d, told = question.encoding.policy_dim, question.history.told
     best = _recommended(method, question)
     if recommends_simulated:
         require(
-            np.any(np.all(history.told[:, :d] == best.policy, axis=1)),
+            np.any(np.all(told[:, :d] == best.policy, axis=1)),
             "The policy recommended must be one that was simulated",
-            f"{name} recommends {best.policy}",
+            f"{type(method).__name__} recommends {best.policy}",
             "Choose among `history.policies(encoding.policy_dim)`, or say `recommends_simulated=False`",
         )
-    policies = np.concatenate([best.policy[None], encoding.snap_policies(np.random.default_rng(1).uniform(size=(4, d)))])
+    others = question.encoding.snap_policies(np.random.default_rng(1).uniform(size=(4, d)))
+    try:
+        check_prediction(method, question, np.concatenate([best.policy[None], others]))
+    except ProblemError:  # a refusal in words, as by a policy gradient
+        return
+
+
+def check_prediction(method: Method, question: Question, policies: Array) -> None:
+    """A mean and a standard deviation for each policy, the same each time."""
+    encoding, history, state, seed = question.arguments
+    name, shape = type(method).__name__, (len(policies),)
     with left_alone(f"{name}.predict", history=history, state=state, policies=policies):
-        try:
-            found = method.predict(encoding, history, state, seed, policies)
-        except ProblemError:  # in words, as by a policy gradient
-            return
+        found = method.predict(encoding, history, state, seed, policies)
     require(
-        np.shape(found.mean) == np.shape(found.std) == (5,) and finite(found.mean, found.std) and np.all(np.asarray(found.std) >= 0),
+        np.shape(found.mean) == np.shape(found.std) == shape and finite(found.mean, found.std) and np.all(np.asarray(found.std) >= 0),
         "A prediction must have a finite mean and a standard deviation of at least 0 for every policy",
-        f"{name} predicts {found.mean} ± {found.std} for 5 policies",
+        f"{name} predicts {found.mean} ± {found.std} for {len(policies)} policies",
         "Guard divisions and roots",
     )
     require(
@@ -167,37 +175,37 @@ def check_batches(method: Method, question: Question, avoids_taken: bool) -> Non
     """Suggestions to be made at once are possible, and all different. Nothing to check where a method has no way to make them."""
     if not isinstance(method, SuggestsMany):
         return
-    for first in (False, True):  # from the beginning of a study, and later
-        now = Question.first(question.encoding) if first else question
-        batch = list(_batch(method, now))
-        name = type(method).__name__
-        require(
-            len(batch) == BATCH,
-            "`suggest_many` must give as many suggestions as it was asked for",
-            f"{name} gave {len(batch)} for {BATCH}",
-            "Yield one for each",
-        )
-        for suggestion in batch:
-            check_suggestion(name, suggestion, question.encoding)
+    for now in (Question.first(question.encoding), question):
+        batch = _batch(method, now)
         require(
             not avoids_taken or len({suggestion.point.tobytes() for suggestion in batch}) == BATCH,
             "`suggest_many` must give pairs that all differ",
-            f"{name} gave {[suggestion.point.tolist() for suggestion in batch]}",
+            f"{type(method).__name__} gave {[suggestion.point.tolist() for suggestion in batch]}",
             "Make each as if those before it were out: `history = history.awaiting(point)`",
         )
-        again = list(_batch(method, now))
         require(
-            [bits(suggestion.point) for suggestion in batch] == [bits(suggestion.point) for suggestion in again],
+            [bits(suggestion.point) for suggestion in batch] == [bits(suggestion.point) for suggestion in _batch(method, now)],
             "`suggest_many` must give the same suggestions for the same arguments",
-            f"{name} gave others the second time",
+            f"{type(method).__name__} gave others the second time",
             "Draw all random numbers from np.random.default_rng([seed, history.asked])",
         )
 
 
-def _batch(method: SuggestsMany, question: Question) -> Iterator[Suggestion]:
+def _batch(method: SuggestsMany, question: Question) -> list[Suggestion]:
+    """What a method suggests at once, if these are possible pairs, and as many as it was asked for."""
     encoding, history, state, seed = question.arguments
-    with left_alone(f"{type(method).__name__}.suggest_many", history=history, state=state):
-        yield from method.suggest_many(encoding, history, state, seed, BATCH)
+    name = type(method).__name__
+    with left_alone(f"{name}.suggest_many", history=history, state=state):
+        batch = list(method.suggest_many(encoding, history, state, seed, BATCH))
+    require(
+        len(batch) == BATCH,
+        "`suggest_many` must give as many suggestions as it was asked for",
+        f"{name} gave {len(batch)} for {BATCH}",
+        "Yield one for each",
+    )
+    for suggestion in batch:
+        check_suggestion(name, suggestion, encoding)
+    return batch
 
 
 def check_learning(method: Method, question: Question) -> None:

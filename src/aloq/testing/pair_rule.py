@@ -11,7 +11,8 @@ from aloq.methods.history import Array
 from aloq.methods.model import BeliefModel
 from aloq.numerics.computing import computing
 from aloq.problem.problem import Problem
-from aloq.testing.problems import problems, require_pair
+from aloq.testing.problems import problems as small_problems
+from aloq.testing.problems import require_pair
 from aloq.testing.requirement import bits, left_alone, noting, require, require_written
 from aloq.testing.rule_case import SEED, RuleCase
 
@@ -32,13 +33,10 @@ def check_pair_rule(
         "Derive it from that",
     )
     require_written(rule, hashable=True)
-    for name, problem in (problems or _problems()).items():
+    for name, problem in (problems or small_problems()).items():
         case = RuleCase.of(problem, model)
         with noting(f"{rule!r} on the problem {name!r}"), computing():
             check_pairs(rule, case, avoids_taken)
-
-
-_problems = problems
 
 
 def check_pairs(rule: PairRule, case: RuleCase, avoids_taken: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import jax.numpy as jnp
 import numpy as np
 
 from aloq.methods.history import Array, History
@@ -44,4 +45,5 @@ class RuleCase:
     def incumbent(self) -> Array:
         """One of them: (d,)."""
         with computing():
-            return self.known[int(np.argmax(np.asarray(self.belief.mean(self.known)).mean(axis=0)))]  # type: ignore[arg-type]
+            means = np.asarray(self.belief.mean(jnp.asarray(self.known)))
+        return self.known[int(np.argmax(means.mean(axis=0)))]

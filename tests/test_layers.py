@@ -26,6 +26,7 @@ LAYERS = (
     "tasks",
     "report",
     "integrations",
+    "testing",
     "experiments",
     "cli",
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -49,3 +51,11 @@ def test_a_policy_is_spent_once_every_environment_is_known_and_sure_to_repeat() 
     assert history([1.0, 2.0, 3.0, 1.0], both).spent(1, environments=3.0).shape == (0, 1)
     assert not len(history([1.0, 2.0, 3.0, 1.5], both).spent(1, environments=2.0))  # noise: there is more to learn
     assert not len(history([]).spent(1, environments=1.0))
+
+
+@pytest.mark.parametrize("outcome", ["pending", "failed"])
+def test_a_policy_of_which_nothing_was_told_is_spent_too(outcome: str) -> None:
+    both = np.array([[0.1, 0.0], [0.1, 1.0], [0.5, 1.0]])
+    asked = replace(history([1.0], np.array([[0.9, 0.0]])), **{outcome: both})
+    np.testing.assert_array_equal(asked.spent(1, environments=2.0), [[0.1]])
+    assert not len(asked.spent(1, environments=3.0))

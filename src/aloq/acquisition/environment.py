@@ -90,7 +90,7 @@ class UncertaintySampling(Scored):
 @register
 @dataclass(frozen=True)
 class RandomDraw(EnvironmentRule):
-    """An environment drawn from p(theta), as it would come in the real world."""
+    """An environment drawn from p(theta), as it would come in the real world, taken or not."""
 
     def choose(
         self, belief: Belief, encoding: Encoding, pi: Points, taken: Points, seed: list[int], chance: Chance | None = None

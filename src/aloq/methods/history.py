@@ -61,8 +61,9 @@ class History:
         return len(distinct_rows(self.taken(pi))) >= environments
 
     def spent(self, dim: int, environments: float) -> Array:
-        """Policies, (k, dim), that are exhausted."""
-        return np.array([pi for pi in self.policies(dim) if self.exhausted(pi, environments)]).reshape(-1, dim)
+        """Policies, (k, dim), that are exhausted, also those of which nothing was told: all their simulations failed, or are out."""
+        policies = distinct_rows(self.settled[:, :dim])
+        return np.array([pi for pi in policies if self.exhausted(pi, environments)]).reshape(-1, dim)
 
     def policies(self, dim: int) -> Array:
         """The policies of what was told, each once: (k, dim)."""

@@ -28,7 +28,7 @@ def plain(value: Any) -> Any:
 
 
 def number(value: Any, what: str) -> int | float:
-    """Return `value` as a finite Python number. Otherwise raise an error that begins with `what`."""
+    """Return `value` as a finite Python number, or raise an error that begins with `what`."""
     value = plain(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ProblemError(f"{what} must be a number, but got {value!r}{_kind(value)}. Write it as 2 or 2.0.")

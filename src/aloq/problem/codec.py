@@ -103,8 +103,8 @@ def _text(obj: Any) -> str:
 
 
 def _array(array: np.ndarray[Any, Any]) -> Any:
-    # A sample may hold a million numbers. `tolist` is a hundred times faster than a call of `to_json`
-    # for each.
+    # A sample may hold a million numbers. `tolist` is a hundred times faster than one call of
+    # `to_json` for each.
     quick = array.dtype.kind in "biu" or (array.dtype.kind == "f" and bool(np.isfinite(array).all()))
     return array.tolist() if quick else to_json(array.tolist())
 

@@ -88,7 +88,7 @@ class Listed(Space):
 
 
 def plain_policy(policy: Any) -> Archive | dict[str, Variable]:
-    """Return the policy in its stored form: bounds as `Real`, and names for an archive's columns."""
+    """Return the policy in its stored form: bounds as `Real`, an archive's columns with names."""
     if isinstance(policy, Archive):
         return policy if policy.names else Archive(policy.points, [f"x{i}" for i in range(policy.points.shape[1])])
     if not isinstance(policy, Mapping):

@@ -5,11 +5,11 @@ t        terms of the kernel; each is a product of a policy part and one part fo
 theta_j  nodes of one independent factor of the environment, with weights p_j, Σ p_j = 1
 u, v     warped inputs
 
-    k(x, x')       = Σ_t k_π^t(pi, pi') Π_g k_g^t(theta, theta')       between pairs
-    k̄(pi, x')     = Σ_t k_π^t(pi, pi') m^t(theta')                     f averaged over p, and a pair
-    k̄̄(pi, pi')   = Σ_t k_π^t(pi, pi') c^t                             f averaged over p, twice
+    k(x, x')       = Σ_t k_π^t(pi, pi') Π_g k_g^t(theta, theta')     between pairs
+    k̄(pi, x')     = Σ_t k_π^t(pi, pi') m^t(theta')                   f averaged over p, and a pair
+    k̄̄(pi, pi')   = Σ_t k_π^t(pi, pi') c^t                           f averaged over p, twice
 
-    m^t(theta')    = Π_g Σ_j p_j k_g^t(theta_j, theta')                 the embedding of p
+    m^t(theta')    = Π_g Σ_j p_j k_g^t(theta_j, theta')               the embedding of p
     c^t            = Π_g Σ_j Σ_k p_j p_k k_g^t(theta_j, theta_k)
 
 Constants are part of k_π. For independent factors the embedding of the whole environment is the

@@ -1,1 +1,1 @@
-"""What to try next: rules for the policy, rules for the environment, and the search for what a rule likes best."""
+"""Choose the next simulation: rules for policy and environment, and searches for the best score."""

@@ -10,7 +10,10 @@ from jax import Array
 
 
 def total(mean: Array, variance: Array) -> tuple[Array, Array]:
-    """Mean and variance of the mixture of samples, by the law of total variance: mean of variances plus variance of means."""
+    """Mean and variance of the mixture of samples.
+
+    By the law of total variance, the variance is the mean of variances plus the variance of means.
+    """
     return jnp.mean(mean, axis=0), jnp.mean(variance, axis=0) + jnp.var(mean, axis=0)
 
 

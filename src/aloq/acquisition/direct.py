@@ -1,14 +1,19 @@
-"""DIviding RECTangles (Jones, Perttunen & Stuckman 1993), locally biased (Gablonsky & Kelley 2001), as one compiled loop.
+"""DIviding RECTangles, as one compiled loop.
 
-m          rectangles there is room for; each is known by its centre
+The algorithm is that of Jones, Perttunen & Stuckman (1993), locally biased as in Gablonsky & Kelley
+(2001).
+
+m          rectangles that there is room for; each is known by its centre
 centres    (m, d)  in the unit cube
 levels     (m, d)  how often each side was cut in three: its length is 3^-level
 costs      (m,)    at the centres; infinite where there is no rectangle yet
 size       the level of a rectangle's longest side
 
-Of each size, the rectangle of lowest cost stands for the others. Those that could hold the minimum for some rate of change of the function
-are divided along their longest sides, and all new points of a round are evaluated together: the function here is cheap for many points
-and dear for one, which is what `scipy.optimize.direct` asks for.
+Only the rectangle of lowest cost is considered for each size. Such a rectangle is promising if it
+could hold the minimum for some rate of change of the function. A round divides all promising
+rectangles along their longest sides, and evaluates all new points together. That is faster than
+`scipy.optimize.direct`, which asks for one point at a time, because the function here costs little
+for many points at once and much for a single one.
 """
 
 from __future__ import annotations
@@ -27,25 +32,32 @@ Cost = Callable[[Array], Array]
 
 
 class Division(NamedTuple):
-    """The cube as divided so far."""
+    """The present division of the cube."""
 
     centres: Array  # (m, d)
     levels: Array  # (m, d)
     costs: Array  # (m,)
-    filled: Array  # () rectangles there are
-    done: Array  # () nothing is left that promises a gain
+    filled: Array  # () number of rectangles
+    done: Array  # () whether no rectangle promises a gain
 
 
 class Sides(NamedTuple):
-    """The sides to be cut in a round, first those that are, (k,) each: k = DEEPEST · d, the most there can be."""
+    """The sides to cut in a round, (k,) each. k = DEEPEST · d is the most that there can be.
+
+    Real sides come first; the rest is padding.
+    """
 
     owner: Array  # rectangle
     axis: Array
-    cut: Array  # whether there is such a side
+    cut: Array  # whether this is a real side
 
 
 def minimise(cost: Cost, dim: int, evaluations: int) -> Array:
-    """The best point found in the unit cube, (dim,). `cost` takes points, (k, dim), and is asked for at least `evaluations`, if need be."""
+    """Return the best point found in the unit cube, (dim,).
+
+    `cost` takes points, (k, dim). The search ends after the round that reaches `evaluations`
+    points, or when no rectangle promises a gain.
+    """
     room = evaluations + 2 * dim * DEEPEST
     centre = jnp.full((1, dim), 0.5)
     start = Division(
@@ -68,7 +80,7 @@ def _round(cost: Cost, s: Division) -> Division:
     low, high = s.centres[sides.owner] - step, s.centres[sides.owner] + step
     costs = _evaluate(cost, low, high, sides.cut.sum())
     levels = _cut(s.levels, sides, costs.min(axis=1))
-    place = jnp.where(sides.cut, s.filled + 2 * jnp.arange(len(sides.cut)), len(s.costs))  # beyond the end: dropped
+    place = jnp.where(sides.cut, s.filled + 2 * jnp.arange(len(sides.cut)), len(s.costs))  # places beyond the end are dropped
     return Division(
         centres=s.centres.at[place].set(low, mode="drop").at[place + 1].set(high, mode="drop"),
         levels=s.levels.at[jnp.where(sides.cut, sides.owner, len(s.costs)), sides.axis]
@@ -82,7 +94,7 @@ def _round(cost: Cost, s: Division) -> Division:
 
 
 def _promising(size: Array, costs: Array) -> tuple[Array, Array]:
-    """The best rectangle of each size, and whether it may hold the minimum: (DEEPEST,), (DEEPEST,)."""
+    """Return the best rectangle of each size, and whether it is promising: (DEEPEST,) each."""
     sizes = jnp.arange(DEEPEST)
     of_size = jnp.where(size == sizes[:, None], costs, jnp.inf)
     chosen = jnp.argmin(of_size, axis=1)
@@ -90,7 +102,8 @@ def _promising(size: Array, costs: Array) -> tuple[Array, Array]:
     exists = jnp.isfinite(value)
     slope = (value[:, None] - value) / jnp.where(sizes[:, None] == sizes, jnp.nan, length[:, None] - length)
     larger, smaller = exists & (sizes < sizes[:, None]), exists & (sizes > sizes[:, None])
-    # Rates of change above `steepest` favour a larger rectangle, and below `flattest` a smaller one.
+    # Rates of change above `steepest` favour a larger rectangle. Those below `flattest` favour a
+    # smaller one.
     steepest = jnp.where(larger, slope, jnp.inf).min(axis=1)
     flattest = jnp.where(smaller, slope, 0.0).max(axis=1)
     goal = jnp.min(costs) - GAIN * jnp.abs(jnp.min(costs))
@@ -99,7 +112,7 @@ def _promising(size: Array, costs: Array) -> tuple[Array, Array]:
 
 
 def _longest(levels: Array, chosen: Array, promising: Array) -> Sides:
-    """The longest sides of the promising ones among the chosen rectangles."""
+    """Return the longest sides of those chosen rectangles that are promising."""
     own = levels[chosen]
     cut = promising[:, None] & (own == own.min(axis=1, keepdims=True))
     place, axis = jnp.divmod(jnp.argsort(~cut.ravel()), levels.shape[1])
@@ -107,7 +120,10 @@ def _longest(levels: Array, chosen: Array, promising: Array) -> Sides:
 
 
 def _evaluate(cost: Cost, low: Array, high: Array, count: Array) -> Array:
-    """Costs at the two new points of the first `count` sides, a block at a time; infinite for the others: (k, 2)."""
+    """Return the costs at the two new points of the first `count` sides: (k, 2).
+
+    They are evaluated in blocks. Costs of the other sides are infinite.
+    """
     room = -(-len(low) // BLOCK) * BLOCK
     points = jnp.stack([low, high], axis=1)
     points = jnp.concatenate([points, jnp.zeros((room - len(low), *points.shape[1:]))])
@@ -122,10 +138,11 @@ def _evaluate(cost: Cost, low: Array, high: Array, count: Array) -> Array:
 
 
 def _cut(levels: Array, sides: Sides, lowest: Array) -> Array:
-    """Levels of the two rectangles cut off at each side: (k, d).
+    """Return the levels of the two rectangles cut off at each side: (k, d).
 
-    A rectangle is cut first along the axis where the lower of its two new costs is lowest, so that the best points keep large rectangles.
-    What is cut off is as long as its owner along the axes cut later.
+    A rectangle is cut first along the axis where the lower of its two new costs is lowest, so the
+    best points keep large rectangles. A piece that is cut off keeps its owner's length along the
+    axes that are cut later.
     """
     rank = jnp.arange(len(lowest))
     earlier = (lowest < lowest[:, None]) | ((lowest == lowest[:, None]) & (rank <= rank[:, None]))

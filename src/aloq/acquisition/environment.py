@@ -28,28 +28,35 @@ Chance = Callable[[Points], Points]
 
 
 class EnvironmentRule(ABC):
-    """Chooses an environment for a policy. Frozen and hashable: it is compiled in."""
+    """A rule that chooses an environment for a policy.
+
+    It is frozen and hashable, because it is a static argument of compiled functions.
+    """
 
     @abstractmethod
     def choose(
         self, belief: Belief, encoding: Encoding, pi: Points, taken: Points, seed: list[int], chance: Chance | None = None
     ) -> Points:
-        """The environment, (e,). It avoids those `taken`, (k, e), which are out for simulation or failed with this policy.
+        """Return the environment, (e,).
 
-        `chance` gives the probability that a simulation of pairs, (q, D), does not fail: one that fails tells nothing.
+        Avoids the environments `taken`, (k, e), in which this policy need not be simulated: it is
+        out for simulation there, failed there, or is known there and sure to repeat.
+
+        `chance` gives the probability that a simulation of pairs, (q, D), does not fail. A
+        simulation that fails tells nothing.
         """
 
 
 class Scored(EnvironmentRule):
-    """Chooses the environment of highest gain in the support of p."""
+    """A rule that chooses the environment of highest gain in the support of p."""
 
     @abstractmethod
     def gain(self, belief: Belief, pi: Array, x: Array) -> Array:
-        """What a simulation of each pair would be worth: (s, q)."""
+        """Return the worth of a simulation of each pair: (s, q)."""
 
     @abstractmethod
     def listed_gain(self, tables: Tables, i: int) -> Points:
-        """The same for policy number i in every listed environment, from tables: (s, Q)."""
+        """Return the gain of policy number i in every listed environment, from tables: (s, Q)."""
 
     def choose(
         self, belief: Belief, encoding: Encoding, pi: Points, taken: Points, seed: list[int], chance: Chance | None = None
@@ -57,7 +64,11 @@ class Scored(EnvironmentRule):
         return search(partial(self.scores, belief, pi, chance=chance), encoding, taken, seed)
 
     def scores(self, belief: Belief, pi: Points, theta: Points, chance: Chance | None = None) -> Points:
-        """The gains of policy pi, (d,), in environments theta, (q, e), expected if the simulation does not fail: (q,)."""
+        """Return the gains of policy pi, (d,), in environments theta, (q, e): (q,).
+
+        They are averaged over the hyperparameter samples. With `chance`, they are multiplied by the
+        probability that the simulation does not fail.
+        """
         x = paired(pi, theta)
         gains = np.asarray(_gains(self, belief, pi, pad(x, padded_size(len(x), 16))))[: len(x)]
         return gains if chance is None else gains * chance(x)
@@ -66,7 +77,7 @@ class Scored(EnvironmentRule):
 @register
 @dataclass(frozen=True)
 class VarianceReduction(Scored):
-    """The environment whose simulation leaves the least variance of fbar(pi)."""
+    """Choose the environment whose simulation leaves the least variance of fbar(pi)."""
 
     def gain(self, belief: Belief, pi: Array, x: Array) -> Array:
         return belief.variance_reduction(pi, x)
@@ -78,7 +89,7 @@ class VarianceReduction(Scored):
 @register
 @dataclass(frozen=True)
 class UncertaintySampling(Scored):
-    """The environment where f(pi, theta) itself is least known."""
+    """Choose the environment where the variance of f(pi, theta) itself is largest."""
 
     def gain(self, belief: Belief, pi: Array, x: Array) -> Array:
         return belief.pair_mean_and_variance(x)[1]
@@ -90,7 +101,7 @@ class UncertaintySampling(Scored):
 @register
 @dataclass(frozen=True)
 class RandomDraw(EnvironmentRule):
-    """An environment drawn from p(theta), as it would come in the real world, taken or not."""
+    """Draw the environment from p(theta), as it would come in the real world, taken or not."""
 
     def choose(
         self, belief: Belief, encoding: Encoding, pi: Points, taken: Points, seed: list[int], chance: Chance | None = None
@@ -100,7 +111,7 @@ class RandomDraw(EnvironmentRule):
 
 
 def paired(pi: Points, theta: Points) -> Points:
-    """One policy, (d,), with each of the environments theta, (q, e): (q, D)."""
+    """Pair one policy, (d,), with each of the environments theta, (q, e): (q, D)."""
     return np.concatenate([np.broadcast_to(pi, (len(theta), len(pi))), theta], axis=1)
 
 

@@ -1,13 +1,16 @@
-"""The probability that a simulation fails, learnt from those that did: so that budget is not spent where failures cluster.
+"""The probability that a simulation fails, learnt from the failures so far.
+
+It keeps the budget from being spent where failures cluster.
 
 x_i, b_i   (n, D), (n,)   pairs that were simulated; b is 1 where that failed
 k(x, x')   exp(-½ Σ_c w_c (x_c - x'_c)²), w_c ≥ 0 for each column of the unit cube
-r          share of simulations that failed: what is believed where there are no data
+r          share of simulations that failed: P(x) where there are no data
 
     P(x) = (r + Σ_i k(x, x_i) b_i) / (1 + Σ_i k(x, x_i))
 
-Columns have no weight unless that makes what was seen more likely, each pair predicted from the others. So failures that strike at random
-are read as a constant, which changes no choice; those that depend on the environment alone do not count against a policy.
+A column has the weight 0 unless another weight makes the outcomes more likely, where each pair is
+predicted from the others. So random failures give a constant P, which changes no choice. Failures
+that depend on the environment alone do not count against a policy.
 """
 
 from __future__ import annotations
@@ -28,15 +31,15 @@ from aloq.quadrature.belief import Belief
 
 Points = NDArray[np.float64]
 
-LENGTHS = (0.5, 0.2, 0.08)  # that a column may have, besides an infinite one
-MARGIN = 4.0  # nats that a column must be worth: enough that of many columns none is believed by chance
+LENGTHS = (0.5, 0.2, 0.08)  # length scales that a column may have, besides an infinite one
+MARGIN = 4.0  # nats that a column must gain: enough that none of many columns gets a weight by chance
 SWEEPS = 2
-MOST = 256  # pairs of each kind that are looked at, the latest
-NODES = 64  # environments that a policy is tried on
+MOST = 256  # the latest told pairs, and the latest failed pairs, that are used
+NODES = 64  # environments that the chance of a policy is computed in
 
 
 class Failures(NamedTuple):
-    """P(x) as arrays, padded: part of compiled programs."""
+    """P(x) as padded arrays, for compiled functions."""
 
     x: Array  # (n, D)
     known: Array  # (n,) 1, or 0 for padding
@@ -51,9 +54,9 @@ class Failures(NamedTuple):
         return (self.rate + k @ self.failed) / (1 + k @ self.known)
 
     def chance(self, pi: Array) -> Array:
-        """The chance that policies pi, (m, d), can be simulated where that is most likely to succeed: (m,).
+        """Return the chance that policies pi, (m, d), succeed in their best environment: (m,).
 
-        The best environment counts, so that a policy is not condemned for failing in others.
+        Only the best environment counts, so a policy is not ruled out because it fails in others.
         """
         d = pi.shape[1]
         by_policy = _kernel(pi, self.x[:, :d], self.weights[:d]) * self.known
@@ -78,12 +81,12 @@ def _probability(failures: Failures, x: Array) -> Array:
 
 
 def learn(encoding: Encoding, told: Points, failed: Points) -> Failures:
-    """P given pairs that were told and that failed, (n, D) each."""
+    """Return P, given the pairs that were told and those that failed, (n, D) each."""
     told, failed = told[-MOST:], failed[-MOST:]
     x, b = np.concatenate([told, failed]), np.repeat([0.0, 1.0], [len(told), len(failed)])
     size = padded_size(len(x))
     levels = (np.arange(NODES) + 0.5) / NODES
-    # A lattice: each factor is walked through evenly, out of step with the others.
+    # The nodes form a lattice: each factor takes its levels evenly, in an order of its own.
     u = np.stack([(levels * (2 * i + 1)) % 1 for i in range(len(encoding.factors))], axis=1) if encoding.factors else np.zeros((1, 0))
     parts: tuple[Any, ...] = (
         pad(x, size),
@@ -97,7 +100,7 @@ def learn(encoding: Encoding, told: Points, failed: Points) -> Failures:
 
 
 def _weights(x: Points, b: Points) -> Points:
-    """Column by column, the weight that makes what was seen most likely."""
+    """Return, column by column, the weight that makes the outcomes most likely."""
     squares = (x[:, None] - x[None]) ** 2  # (n, n, D)
     weights = np.zeros(x.shape[1])
     best = _likelihood(np.zeros((len(x), len(x))), b)
@@ -105,23 +108,27 @@ def _weights(x: Points, b: Points) -> Points:
         rest = squares @ np.where(np.arange(len(weights)) == column, 0.0, weights)
         for weight in (0.0, *(length**-2 for length in LENGTHS)):
             height = _likelihood(rest + weight * squares[:, :, column], b)
-            # A column that already has a weight must be worth it as well when that is exchanged.
+            # Only the first weight of a column must gain the margin. Another weight in its place
+            # needs no further margin.
             if height > best + (MARGIN if weights[column] == 0.0 else 0.0):
                 weights[column], best = weight, height
     return weights
 
 
 def _likelihood(squares: Points, b: Points) -> float:
-    """Log probability of every outcome given all others; `squares` are weighted squared distances, (n, n)."""
+    """Return the sum over outcomes of the log probability of each, given all others.
+
+    `squares` are weighted squared distances, (n, n).
+    """
     k = np.exp(-0.5 * squares)
     np.fill_diagonal(k, 0.0)
-    rate = (b.sum() - b + 0.5) / len(b)  # of the others, and never 0 or 1
+    rate = (b.sum() - b + 0.5) / len(b)  # the share among the others, kept away from 0 and 1
     p = (rate + k @ b) / (1 + k.sum(axis=1))
     return float(np.sum(np.log(np.where(b > 0, p, 1 - p))))
 
 
 def success(failures: Failures, x: Points) -> Points:
-    """The probability that simulations of pairs x, (q, D), do not fail: (q,)."""
+    """Return the probability that simulations of pairs x, (q, D), do not fail: (q,)."""
     return 1 - np.asarray(_probability(failures, pad(x, padded_size(len(x), 16))))[: len(x)]
 
 
@@ -132,14 +139,19 @@ def _lowest(rule: PolicyRule, belief: Belief, pi: Array, reference: Any) -> Arra
 
 @dataclass(frozen=True)
 class Feasible(PolicyRule):
-    """Another rule's score above that of the worst policy known, times the chance that the policy can be simulated."""
+    """A rule that multiplies another rule's score by the chance that the policy can be simulated.
+
+    The score is counted from that of the worst known policy. Scores below that stay as they are.
+    """
 
     rule: PolicyRule
-    failures: Failures = field(compare=False)  # arrays: they reach `score` by way of `reference`, since the rule itself is compiled in
+    # The rule is a static argument, and arrays cannot be part of one. So `failures` is not compared
+    # or hashed, and reaches `score` by way of `reference`.
+    failures: Failures = field(compare=False)
 
     def reference(self, belief: Belief, known: Points, incumbent: Points, seed: list[int]) -> Any:
         reference = self.rule.reference(belief, known, incumbent, seed)
-        some = np.resize(known, (padded_size(len(known)), known.shape[1]))  # repeated, which changes no minimum
+        some = np.resize(known, (padded_size(len(known)), known.shape[1]))  # padded by repetition, which does not change the minimum
         return reference, _lowest(self.rule, belief, some, reference), self.failures
 
     def score(self, belief: Belief, pi: Array, reference: Any) -> Array:
@@ -152,5 +164,5 @@ class Feasible(PolicyRule):
 
 
 def heeding(rule: PolicyRule, failures: Failures | None) -> PolicyRule:
-    """A rule with an eye on failures, where there were any."""
+    """Return the rule. If there were failures, it also avoids policies that are likely to fail."""
     return rule if failures is None else Feasible(rule, failures)

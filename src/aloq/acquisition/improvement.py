@@ -1,4 +1,6 @@
-"""Expected improvement over the best of all visited policies, whose fbar are uncertain too (Williams, Santner and Notz, 2000).
+"""Expected improvement over the best of all visited policies (Williams, Santner and Notz, 2000).
+
+The fbar of the visited policies are uncertain too.
 
 s       leading axis: one slice per hyperparameter sample
 T       (k, d)     visited policies
@@ -9,10 +11,12 @@ e       (s, c, k)  standard normal draws
     w(pi)   = L⁻¹ C_T(pi)
     fbar(pi) | fbar_T  ~  N(m(pi) + w(pi)ᵀ e,  C(pi, pi) - w(pi)ᵀ w(pi))
 
-The improvement of that normal over `best` has a closed form; the average over draws is the expected improvement. The draws are a
-scrambled Sobol' sequence and its mirror image, the same for all candidates of a step, so that the score is smooth in pi. Each
-hyperparameter sample has its own stretch of the sequence, so that their errors cancel in the average. The visited policies come in the
-order of their mean: the first coordinates of the sequence, which are the most even, serve those that may be best.
+The improvement of that normal over `best` has a closed form. The average over draws is the expected
+improvement. The draws are a scrambled Sobol' sequence and its mirror image. They are the same for
+all candidates of a step, so the score is smooth in pi. Each hyperparameter sample has its own
+stretch of the sequence, so that errors cancel in the average. The visited policies are ordered by
+their mean. Policies that may be best then get the first coordinates of the sequence, which are the
+most even.
 """
 
 from __future__ import annotations
@@ -34,8 +38,9 @@ from aloq.problem.codec import register
 from aloq.problem.errors import ProblemError
 from aloq.quadrature.belief import Belief
 
-# In units of the belief's rounding. JITTER keeps C_TT factorisable where policies crowd: a standard deviation of 3e-5 of the
-# scale of f. FLOOR is what may be left of a variance that is 0.
+# Both are in units of the belief's rounding. JITTER keeps C_TT factorisable where policies are
+# close together. It is a standard deviation of 3e-5 of the scale of f. FLOOR is the size that
+# rounding may give to a variance of 0.
 JITTER = 1e5
 FLOOR = 1e2
 
@@ -55,7 +60,7 @@ class VisitedPolicies(NamedTuple):
 class VisitedEI(PolicyRule):
     """Expected improvement of fbar(pi) over the best fbar of all visited policies, by Monte Carlo.
 
-    `draws` is the number of joint draws of fbar at those, under each hyperparameter sample.
+    `draws` is the number of joint draws of fbar at these policies under each hyperparameter sample.
     """
 
     draws: int = 256
@@ -79,7 +84,10 @@ class VisitedEI(PolicyRule):
 
 
 def normal_draws(blocks: int, count: int, dim: int, seed: list[int]) -> Points:
-    """Standard normal draws, (blocks, count, dim). Half of each block comes from a scrambled Sobol' sequence, half is its mirror image."""
+    """Return standard normal draws, (blocks, count, dim).
+
+    Half of each block comes from a scrambled Sobol' sequence. The other half is its mirror image.
+    """
     from scipy.special import ndtri
     from scipy.stats import qmc
 
@@ -91,7 +99,7 @@ def normal_draws(blocks: int, count: int, dim: int, seed: list[int]) -> Points:
 
 @compiled()
 def _visited(belief: Belief, policies: Array, known: Array, normal: Array) -> VisitedPolicies:
-    """Draws of fbar at the policies, (k, d), in descending order of their mean."""
+    """Return draws of fbar at the policies, (k, d), in descending order of their mean."""
     order = jnp.argsort(jnp.where(known > 0, -expected(belief.mean(policies)), jnp.inf))
     policies, known = policies[order], known[order]
     sites, mean = belief.sites(policies), belief.mean(policies)

@@ -1,6 +1,7 @@
-"""The rule for simulating the policy believed best once more.
+"""The rule for simulating the policy believed best again.
 
-Its fbar rests on a few environments only, so it needs more than one simulation before it deserves to lead.
+The belief about its fbar is based on a few environments only. More simulations show whether it is
+really the best.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from aloq.problem.errors import ProblemError
 class Intensify:
     """Simulate the leader, the policy of highest mean, again while its fbar is in doubt.
 
-    In doubt: the standard deviation of its fbar is at least a `share` of that of the most promising policy. With share 0
-    the leader is simulated every time, as in the paper. Above, a leader that is known well is passed over.
+    It is in doubt while the standard deviation of its fbar is at least `share` times that of the
+    most promising policy. With share 0 the leader is simulated every time, as in the paper. With a
+    larger share, a leader that is known well is passed over.
     """
 
     share: float = 0.0
@@ -30,9 +32,12 @@ class Intensify:
 
     @property
     def always(self) -> bool:
-        """Whether the leader is simulated whatever is known about it."""
+        """Whether to simulate the leader however well it is known."""
         return self.share == 0
 
     def deserved(self, leader: float, promising: float) -> bool:
-        """Return whether to simulate the leader again. Compares its standard deviation with the most promising policy's."""
+        """Return whether to simulate the leader again.
+
+        Compares its standard deviation with that of the most promising policy.
+        """
         return leader >= self.share * promising

@@ -1,7 +1,8 @@
-"""Search for the policy a rule scores highest.
+"""Search for the policy that a rule scores highest.
 
-Archives are scored whole. In a box, the default climbs from the best of many starts with gradients, all in one batch; DIRECT is what the
-paper used. Whole-number and choice columns are searched as if continuous (a climb leaves choices as in the start) and snapped at the end.
+Every policy of an archive is scored. In a box, the default climbs with gradients from the best of
+many starts, all in one batch. The paper used DIRECT. Columns of whole numbers and choices are
+searched as if continuous and snapped at the end. (A climb leaves choices as they are in the start.)
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from aloq.quadrature.belief import Belief
 
 Points = NDArray[np.float64]
 
-_OTHERS = 256  # policies to choose from where the best of a box is spent
+_OTHERS = 256  # policies to choose from if the best of a box is spent
 
 
 def most_promising(
@@ -39,7 +40,10 @@ def most_promising(
     spent: Points,
     seed: list[int],
 ) -> Points:
-    """What the maximiser finds, (d,), among the policies that are not `spent`, (k, d): these would tell nothing new. If all are, any."""
+    """Return the policy, (d,), that the maximiser finds among those that are not `spent`, (k, d).
+
+    Simulating a spent policy would tell nothing new. If all are spent, any policy may be returned.
+    """
     if not len(spent):
         return maximiser.maximise(rule, belief, encoding, known, incumbent, seed)
     if encoding.candidates is not None:
@@ -54,16 +58,16 @@ def most_promising(
 
 
 def among(points: Points, others: Points) -> NDArray[np.bool_]:
-    """Which rows of points, (m, d), are rows of others, (k, d), too."""
+    """Return which rows of points, (m, d), are also rows of others, (k, d)."""
     found: NDArray[np.bool_] = np.any(np.all(points[:, None] == others[None], axis=-1), axis=1)
     return found
 
 
 class Maximiser(Protocol):
-    """Finds the policy of highest score in the policy space."""
+    """A search for the policy of highest score in the policy space."""
 
     def maximise(self, rule: PolicyRule, belief: Belief, encoding: Encoding, known: Points, incumbent: Points, seed: list[int]) -> Points:
-        """The best policy, (d,). `known` holds the policies simulated so far, (k, d)."""
+        """Return the best policy, (d,). `known` holds the policies simulated so far, (k, d)."""
         ...
 
 
@@ -89,7 +93,7 @@ class MultiStart:
 @register
 @dataclass(frozen=True)
 class Direct:
-    """DIviding RECTangles, see `aloq.acquisition.direct`: no gradients, no randomness."""
+    """DIviding RECTangles, without gradients or randomness. See `aloq.acquisition.direct`."""
 
     evaluations: int = 500  # for each policy dimension
 
@@ -104,12 +108,12 @@ class Direct:
 
 
 def exhaustive(rule: PolicyRule, belief: Belief, candidates: Points, reference: Any) -> Points:
-    """The best of a finite set of policies, (m, d)."""
+    """Return the best of a finite set of policies, (m, d)."""
     return candidates[int(np.argmax(scored(rule, belief, candidates, reference)))]
 
 
 def scored(rule: PolicyRule, belief: Belief, candidates: Points, reference: Any) -> Points:
-    """The scores of policies, (m, d), in blocks: (m,)."""
+    """Return the scores of policies, (m, d), computed in blocks: (m,)."""
     block = 1024
     scores = [
         np.asarray(_scores(rule, belief, pad(part, padded_size(len(part))), reference))[: len(part)]
@@ -119,7 +123,11 @@ def scored(rule: PolicyRule, belief: Belief, candidates: Points, reference: Any)
 
 
 def scattered(count: int, known: Points, incumbent: Points, rng: np.random.Generator) -> Points:
-    """Half over the whole cube, a quarter around the incumbent at several scales, a quarter around known policies; and the incumbent."""
+    """Return `count` scattered points of the unit cube. The incumbent is one of them.
+
+    Half are spread over the whole cube. A quarter lie around the incumbent and a quarter around
+    known policies, at several scales.
+    """
     d = len(incumbent)
     quarter = count // 4
     scales = 10.0 ** rng.uniform(-3, -0.5, size=(2 * quarter, 1))
@@ -135,15 +143,15 @@ def _scores(rule: PolicyRule, belief: Belief, pi: Array, reference: Any) -> Arra
 
 @compiled(static=("rule", "dim", "evaluations"))
 def _divide(rule: PolicyRule, dim: int, evaluations: int, belief: Belief, reference: Any) -> Array:
-    """Where DIRECT finds the highest score: (dim,)."""
+    """Return the point where DIRECT finds the highest score: (dim,)."""
     return direct(lambda pi: -rule.score(belief, pi, reference), dim, evaluations)
 
 
 @compiled(static=("rule", "climbs", "turns"))
 def _climb(rule: PolicyRule, climbs: int, turns: int, belief: Belief, starts: Array, reference: Any, movable: Array) -> Array:
-    """Climb from the best starts; the ends, followed by those starts: (2·climbs, d).
+    """Climb from the best starts. Return the ends, followed by those starts: (2·climbs, d).
 
-    The cube is opened by pi = sin²(v), so that the climb has no bounds.
+    The climb is in v, where pi = sin²(v), so it has no bounds.
     """
     scores = rule.score(belief, starts, reference)
     best = starts[lax.top_k(scores, climbs)[1]]

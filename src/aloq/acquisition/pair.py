@@ -14,13 +14,17 @@ Points = NDArray[np.float64]
 
 
 class PairRule(ABC):
-    """Chooses a pair by what simulating it does to the decision. Frozen, and registered with `aloq.problem.codec`."""
+    """A rule that chooses a pair by the effect of its simulation on the decision.
+
+    Implementations are frozen, and registered with `aloq.problem.codec`.
+    """
 
     @abstractmethod
     def choose(self, belief: Belief, encoding: Encoding, known: Points, incumbent: Points, taken: Points, seed: list[int]) -> Points:
-        """The pair, (D,).
+        """Return the pair, (D,).
 
         known       (k, d)  the policies simulated so far, each once
         incumbent   (d,)    the one of them with the highest expected fbar
-        taken       (j, D)  pairs that need not be simulated: out for simulation, failed, or known and sure to repeat
+        taken       (j, D)  pairs that need not be simulated: out for simulation, failed, or known
+                            and sure to repeat
         """

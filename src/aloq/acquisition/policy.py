@@ -1,9 +1,10 @@
-"""Rules for the policy to simulate next: each scores policies by the belief about their fbar.
+"""Rules for the policy to simulate next. Each scores policies by the belief about their fbar.
 
 pi          (m, d)  candidate policies
 known       (k, d)  the policies simulated so far, each once
 incumbent   (d,)    the one of them with the highest expected fbar
-reference           what the candidates of one step are compared with, made once a step; each rule has its own
+reference           data that the candidates of one step are compared with; each rule has its own,
+                    and makes it once a step
 """
 
 from __future__ import annotations
@@ -27,27 +28,39 @@ Points = NDArray[np.float64]
 
 
 class PolicyRule(ABC):
-    """Scores policies; higher is better. Frozen and hashable: it is compiled in."""
+    """A rule that scores policies. A higher score is better.
+
+    It is frozen and hashable, because it is a static argument of compiled functions.
+    """
 
     def reference(self, belief: Belief, known: Points, incumbent: Points, seed: list[int]) -> Any:
-        """What `score` compares candidates with: arrays, as the leaves of any pytree. Nothing unless overridden."""
+        """Return the data that `score` compares candidates with, as a pytree of arrays.
+
+        None unless overridden.
+        """
         return None
 
     @abstractmethod
     def score(self, belief: Belief, pi: Array, reference: Any) -> Array:
-        """The score of every policy: (m,)."""
+        """Return the score of every policy: (m,)."""
 
     def after_first(self) -> PolicyRule:
-        """The rule for the other pairs of a batch, of which none has returned yet. The same unless overridden."""
+        """Return the rule for all pairs of a batch after the first.
+
+        They are chosen before any pair of the batch has returned. The same rule unless overridden.
+        """
         return self
 
 
 class Pointwise(PolicyRule):
-    """A rule that needs no more of a policy than the mean and standard deviation of its fbar."""
+    """A rule that needs only the mean and standard deviation of a policy's fbar."""
 
     @abstractmethod
     def score_of(self, mean: Any, std: Any) -> Any:
-        """The score of policies whose fbar has this mean and standard deviation: arrays of JAX or of NumPy."""
+        """Return the score of policies whose fbar has this mean and standard deviation.
+
+        The arrays may be those of JAX or of NumPy.
+        """
 
     def score(self, belief: Belief, pi: Array, reference: Any) -> Array:
         mean, variance = total(*belief.mean_and_variance(pi))
@@ -73,9 +86,10 @@ class UCB(Pointwise):
 @register
 @dataclass(frozen=True)
 class EI(PolicyRule):
-    """Expected improvement of fbar(pi) over fbar(incumbent), which is uncertain too: E max(0, fbar(pi) - fbar(incumbent)).
+    """Expected improvement: E max(0, fbar(pi) - fbar(incumbent)).
 
-    The difference is normal, with variance V fbar(pi) + V fbar(incumbent) - 2 Cov: the closed form that needs no sampling.
+    fbar(incumbent) is uncertain too. The difference is normal, with variance
+    V fbar(pi) + V fbar(incumbent) - 2 Cov. So there is a closed form that needs no sampling.
     """
 
     def reference(self, belief: Belief, known: Points, incumbent: Points, seed: list[int]) -> Points:
@@ -90,7 +104,11 @@ class EI(PolicyRule):
         return expected_improvement(gain, jnp.sqrt(square))
 
     def after_first(self) -> PolicyRule:
-        """Bounds: with one policy out, and no return yet to compare with, hardly any other is expected to improve."""
+        """Return an upper confidence bound.
+
+        With one policy out and no return of it yet, hardly any other policy has an expected
+        improvement.
+        """
         return UCB()
 
 

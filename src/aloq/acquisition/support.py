@@ -1,8 +1,9 @@
 """Search for the best environment in the support of p(theta).
 
-A support of up to `ENUMERATE` points is scored whole. A larger one is searched: a shortlist drawn by weight and evenly over the support,
-then sweeps along one independent factor at a time from the best found, as far as they help. A sweep visits all levels of a factor, or those
-nearest to where it stands if they are many.
+A support of up to `ENUMERATE` points is scored whole. A larger one is searched. First comes a
+shortlist, half drawn by weight and half drawn evenly over the support. Then come sweeps from the
+best point found, along one independent factor at a time, as long as they help. A sweep visits all
+levels of a factor, or the nearest ones if there are many.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ SWEEPS = 2
 
 
 def search(score: Callable[[Array], Array], encoding: Encoding, taken: Array, seed: list[int]) -> Array:
-    """The best environment, (e,), that is not among those `taken`, (k, e); among all if every one is taken."""
+    """Return the best environment, (e,), that is not `taken`, (k, e); of all if all are taken."""
     theta = whole(encoding)
     if theta is not None:
         return theta[top(score(theta), theta, taken)]
@@ -30,7 +31,7 @@ def search(score: Callable[[Array], Array], encoding: Encoding, taken: Array, se
 
 
 def whole(encoding: Encoding) -> Array | None:
-    """Every environment of the support, (q, e), or None where they are too many."""
+    """Return every environment of the support, (q, e), or None if there are too many."""
     sizes = _sizes(encoding)
     if np.prod(sizes, dtype=float) > ENUMERATE:
         return None
@@ -39,7 +40,10 @@ def whole(encoding: Encoding) -> Array | None:
 
 
 def top(scores: Array, theta: Array, taken: Array) -> int:
-    """Number of the environment in theta, (q, e), with the highest of the scores, (q,), that is not `taken`; of all if every one is."""
+    """Return the number of the environment in theta, (q, e), with the highest of the scores, (q,).
+
+    Environments that are `taken` do not count, unless all are.
+    """
     free = ~np.any(np.all(theta[:, None] == taken[None], axis=2), axis=1)
     return int(np.argmax(np.where(free | ~free.any(), scores, -np.inf)))
 
@@ -64,7 +68,7 @@ def _sweep(score: Callable[[Array], Array], encoding: Encoding, sizes: list[int]
 
 
 def _line(encoding: Encoding, position: NDArray[np.intp], axis: int) -> NDArray[np.intp]:
-    """Positions that differ along one factor only: all its levels, or the nearest ones."""
+    """Return positions that differ along one factor only: all its levels, or the nearest ones."""
     nodes = encoding.factors[axis].nodes
     distance = np.sum((nodes - nodes[position[axis]]) ** 2, axis=1)
     levels = np.argsort(distance, kind="stable")[:SHORTLIST]
@@ -76,7 +80,7 @@ def _line(encoding: Encoding, position: NDArray[np.intp], axis: int) -> NDArray[
 def _top(
     score: Callable[[Array], Array], encoding: Encoding, positions: NDArray[np.intp], taken: Array
 ) -> tuple[float, Array, NDArray[np.intp]]:
-    """Best of the nodes at the given positions, (q, F): its score, environment and position."""
+    """Return score, environment and position of the best node among some positions, (q, F)."""
     theta = _environments(encoding, positions)
     scores = score(theta)
     i = top(scores, theta, taken)
@@ -84,7 +88,7 @@ def _top(
 
 
 def _environments(encoding: Encoding, positions: NDArray[np.intp]) -> Array:
-    """Unit coordinates of the nodes at positions, (q, F): (q, e)."""
+    """Return unit coordinates of the nodes at positions, (q, F): (q, e)."""
     theta = np.zeros((len(positions), encoding.environment_dim))
     for factor, at in zip(encoding.factors, positions.T, strict=True):
         theta[:, list(factor.columns)] = factor.nodes[at]

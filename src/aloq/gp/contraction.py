@@ -1,18 +1,20 @@
 """The kernel in its three forms: between pairs, between a policy and a pair, and between policies.
 
-t        terms of the kernel; each is a product of a policy part and a part for each factor of the environment
+t        terms of the kernel; each is a product of a policy part and one part for each factor of the
+         environment
 theta_j  nodes of one independent factor of the environment, with weights p_j, Σ p_j = 1
 u, v     warped inputs
 
-    k(x, x')       = Σ_t k_π^t(pi, pi') Π_g k_g^t(theta, theta')           between pairs
-    k̄(pi, x')     = Σ_t k_π^t(pi, pi') m^t(theta')                         f averaged over p, and a pair
-    k̄̄(pi, pi')   = Σ_t k_π^t(pi, pi') c^t                                 f averaged over p, twice
+    k(x, x')       = Σ_t k_π^t(pi, pi') Π_g k_g^t(theta, theta')     between pairs
+    k̄(pi, x')     = Σ_t k_π^t(pi, pi') m^t(theta')                   f averaged over p, and a pair
+    k̄̄(pi, pi')   = Σ_t k_π^t(pi, pi') c^t                           f averaged over p, twice
 
-    m^t(theta')    = Π_g Σ_j p_j k_g^t(theta_j, theta')                     the embedding of p
+    m^t(theta')    = Π_g Σ_j p_j k_g^t(theta_j, theta')               the embedding of p
     c^t            = Π_g Σ_j Σ_k p_j p_k k_g^t(theta_j, theta_k)
 
-Constants are part of k_π. For independent factors the embedding of the whole environment is the product of theirs,
-so the product of their supports is never formed. All functions are for one hyperparameter sample.
+Constants are part of k_π. For independent factors the embedding of the whole environment is the
+product of their embeddings, so the product of their supports is never formed. All functions are for
+one hyperparameter sample.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ class Measure:
 
 
 def measures(encoding: Encoding) -> tuple[Measure, ...]:
-    """The environment's factors. Those with a single value drop out."""
+    """Return the measures of the environment's factors. Factors with a single value drop out."""
     d = encoding.policy_dim
     return tuple(
         Measure(tuple(d + c for c in factor.columns), factor.nodes, factor.weights) for factor in encoding.factors if factor.columns
@@ -55,7 +57,10 @@ def measures(encoding: Encoding) -> tuple[Measure, ...]:
 
 
 def warped_nodes(structure: Structure, hyper: Hyper, environment: tuple[Measure, ...]) -> tuple[Array, ...]:
-    """The nodes of every factor, warped: (N, c) each. One flat call, so that the warp is compiled once."""
+    """Return the nodes of every factor, warped: (N, c) each.
+
+    All nodes go through one flat call, so the warp is compiled once.
+    """
     if not environment:
         return ()
     columns = np.concatenate([np.tile(measure.columns, measure.nodes.shape[0]) for measure in environment])
@@ -85,7 +90,10 @@ def policy_diagonals(structure: Structure, hyper: Hyper, u: Array) -> Array:
 
 
 def environment_parts(structure: Structure, hyper: Hyper, u: Array, v: Array, columns: tuple[int, ...]) -> Array:
-    """Π_g k_g^t over the given environment columns, for warped u, (n, c), and v, (m, c), in these: (t, n, m)."""
+    """Π_g k_g^t over the given environment columns: (t, n, m).
+
+    u, (n, c), and v, (m, c), are warped inputs in these columns.
+    """
     return jnp.stack(_between(structure, hyper, u, v, columns, constants=False))
 
 
@@ -102,7 +110,10 @@ def embedding(structure: Structure, hyper: Hyper, environment: tuple[Measure, ..
 
 
 def double_embedding(structure: Structure, hyper: Hyper, environment: tuple[Measure, ...], nodes: tuple[Array, ...]) -> Array:
-    """c^t of these factors: (t,). Row by block of rows, so that a large factor's N² correlations stay in the cache."""
+    """c^t of these factors: (t,).
+
+    Rows are computed in blocks, so that a large factor's N² correlations stay in the cache.
+    """
     out = jnp.ones(len(structure.kernel.terms), hyper.zeta.dtype)
     for measure, warped in zip(environment, nodes, strict=True):
 
@@ -114,7 +125,10 @@ def double_embedding(structure: Structure, hyper: Hyper, environment: tuple[Meas
 
 
 def _between(structure: Structure, hyper: Hyper, u: Array, v: Array, columns: tuple[int, ...], constants: bool) -> list[Array]:
-    """Each term over some columns of the cube, with or without the leaves that have no columns: (n, m) each."""
+    """Each term over some columns of the cube: (n, m) each.
+
+    `constants` says whether to include the leaves that have no columns.
+    """
 
     def evaluate(leaf: Leaf, values: Array, at: tuple[int, ...]) -> Array:
         return leaf(values, _select(u, at), _select(v, at))
@@ -134,7 +148,7 @@ def _diagonal(structure: Structure, hyper: Hyper, u: Array, columns: tuple[int, 
 def _products(
     structure: Structure, hyper: Hyper, columns: tuple[int, ...], constants: bool, evaluate: Evaluate, ones: Array
 ) -> list[Array]:
-    """For each term, the product of its leaves over the given columns."""
+    """Return for each term the product of its leaves over the given columns."""
     terms = []
     for term in structure.kernel.terms:
         parts = [_part(structure.leaves[i], hyper, columns, constants, evaluate) for i in term]
@@ -145,7 +159,7 @@ def _products(
 
 
 def _part(placed: Placed, hyper: Hyper, columns: tuple[int, ...], constants: bool, evaluate: Evaluate) -> Array | None:
-    """A leaf over the given columns; None where it has none of them."""
+    """Return a leaf over the given columns, or None if it has none of them."""
     values = hyper.zeta[placed.slots]
     if not placed.columns:
         return evaluate(placed.leaf, values, ()) if constants else None
@@ -158,7 +172,7 @@ def _part(placed: Placed, hyper: Hyper, columns: tuple[int, ...], constants: boo
 
 
 def _sum(parts: list[Array]) -> Array:
-    """Their sum, without a zero to begin with."""
+    """Return the sum of the parts, without adding them to a zero first."""
     return sum(parts[1:], start=parts[0])
 
 

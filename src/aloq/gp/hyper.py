@@ -6,8 +6,8 @@ alpha,   shape of the warp of each warped column
 beta
 sigma²   variance of the noise of one return, in units of the standardised returns
 
-The kernel says how many slots it has, what they are called, and their priors. Zeta is normal a priori, and it is
-sampled without bounds.
+The kernel says how many slots it has, their names, and their priors. Zeta is normal a priori, and
+it is sampled without bounds.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from aloq.gp.kernel import Kernel, Leaf, Parameter, Prior
 from aloq.gp.warp import betaln, warp
 from aloq.problem.errors import ProblemError
 
-# Added to the noise, times the amplitude of f: keeps duplicated points and 512 observations solvable. A standard
-# deviation of 1e-4 of the scale of f.
+# JITTER times the amplitude of f is added to the noise. It keeps duplicated points and 512
+# observations solvable. It is a standard deviation of 1e-4 of the scale of f.
 JITTER = 1e-8
 
 
@@ -40,7 +40,10 @@ class Placed(NamedTuple):
 
 @dataclass(frozen=True)
 class Structure:
-    """What a compiled function depends on: kernel, warp, priors, and the columns they are applied to."""
+    """The static part of a model: kernel, warp, priors, and the columns that they are applied to.
+
+    Functions are compiled for each structure.
+    """
 
     kernel: Kernel
     policy_dim: int
@@ -72,7 +75,7 @@ class Structure:
 
     @cached_property
     def leaves(self) -> tuple[Placed, ...]:
-        """The kernel's leaves, each where it belongs."""
+        """The kernel's leaves, each with its columns and slots."""
         placed, start = [], 0
         for leaf in self.kernel.leaves:
             columns = self._columns_of(leaf)
@@ -104,7 +107,7 @@ class Structure:
         return len(self.parameters)
 
     def named(self, name: str) -> NDArray[np.bool_]:
-        """Which slots of zeta have this name: (P,)."""
+        """Return which slots of zeta have this name: (P,)."""
         return np.array([parameter.name == name for parameter in self.parameters])
 
     def prior(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -113,14 +116,14 @@ class Structure:
         return mean, sd
 
     def unpack(self, zeta: Array) -> Hyper:
-        """Make zeta, (P,), ready for use."""
+        """Return the hyperparameters of zeta, (P,), ready for use."""
         k = len(self.warped_columns)
         alpha, beta = (self._spread(part) for part in jnp.split(jnp.exp(zeta[self.size - 1 - 2 * k : -1]), 2))
         amplitude = self._amplitude(zeta)
         return Hyper(zeta, alpha, beta, betaln(alpha, beta), amplitude, jnp.exp(zeta[-1]) + JITTER * amplitude)
 
     def _amplitude(self, zeta: Array) -> Array:
-        """The sum over terms of what their leaves scale them by."""
+        """Return the sum over terms of the product of their leaves' amplitudes."""
         total = jnp.zeros((), zeta.dtype)
         for term in self.kernel.terms:
             product = jnp.ones((), zeta.dtype)
@@ -130,7 +133,10 @@ class Structure:
         return total
 
     def _spread(self, shapes: Array) -> Array:
-        """Shapes of the warped columns, (k,), as shapes of all columns, (D,): 1, the identity, elsewhere."""
+        """Return the shapes of all columns, (D,), given those of the warped columns, (k,).
+
+        Columns without a warp have the shape 1, which is the identity.
+        """
         where = np.full(self.dim, len(shapes))
         where[self.warped_columns] = np.arange(len(shapes))
         return jnp.append(shapes, 1.0)[where]
@@ -143,7 +149,7 @@ class Structure:
         return warp(self.warping, x, hyper.alpha[at], hyper.beta[at], hyper.log_beta[at])
 
     def length_scales(self, zeta: Array) -> Array:
-        """Of every column, the shortest that a leaf has along it: (D,)."""
+        """Return for every column the shortest length scale that a leaf has along it: (D,)."""
         shortest = jnp.full(self.dim, jnp.inf)
         for leaf, columns, slots in self.leaves:
             if columns:
@@ -155,9 +161,9 @@ class Structure:
 class Hyper(NamedTuple):
     """One value of the hyperparameters, made ready for use. `noise` includes the jitter."""
 
-    zeta: Array  # (P,) from which leaves take their slots
+    zeta: Array  # (P,) leaves read their slots of it
     alpha: Array  # (D,)
     beta: Array  # (D,)
     log_beta: Array  # (D,) log B(alpha, beta)
-    amplitude: Array  # () variance of f, but for leaves that vary it from place to place
+    amplitude: Array  # () variance of f, without leaves that vary it from place to place
     noise: Array  # ()

@@ -3,12 +3,12 @@
 u, v     (n, c), (m, c)  warped inputs in the columns of one kernel
 values   (p,)            the slots of zeta that belong to one kernel
 
-A kernel names its own hyperparameters and their priors, so the layout of zeta follows from the kernel. Every
-tree of sums and products expands to a sum of terms, and each term is a product of leaves. That form is what
-makes fbar a Gaussian process in closed form: see `aloq.gp.contraction`.
+A kernel names its own hyperparameters and their priors, so the layout of zeta follows from the
+kernel. Every tree of sums and products expands to a sum of terms, and each term is a product of
+leaves. Because of that form, fbar is a Gaussian process in closed form: see `aloq.gp.contraction`.
 
     Constant() * SE()                                   the paper's kernel
-    Constant() * SE() + Constant() * SE("policy")       the same, and a main effect of the policy
+    Constant() * SE() + Constant() * SE("policy")       the same plus a main effect of the policy
 """
 
 from __future__ import annotations
@@ -39,11 +39,14 @@ class Parameter:
     name: str
     mean: float
     sd: float
-    rough: float = 0.0  # where a rough f has it, in standard deviations from the mean: a start for searches
+    rough: float = 0.0  # its value for a rough f, in standard deviations from the mean; searches start there
 
 
 class Kernel(ABC):
-    """A covariance function as a sum of products of leaves. Frozen and hashable: it is compiled in."""
+    """A covariance function as a sum of products of leaves.
+
+    It is frozen and hashable, because it is a static argument of compiled functions.
+    """
 
     @property
     @abstractmethod
@@ -53,7 +56,7 @@ class Kernel(ABC):
     @property
     @abstractmethod
     def terms(self) -> tuple[tuple[int, ...], ...]:
-        """The sum, as numbers of the leaves that are multiplied in each term."""
+        """The terms of the sum. Each lists the numbers of the leaves that it multiplies."""
 
     def __add__(self, other: Kernel) -> Sum:
         return Sum((self, other))
@@ -63,7 +66,7 @@ class Kernel(ABC):
 
 
 class Leaf(Kernel):
-    """A kernel over some columns that does not consist of others. A new kernel is a subclass of this."""
+    """A kernel over some columns that is not composed of others. A new kernel subclasses this."""
 
     columns: Columns = "all"
 
@@ -77,17 +80,18 @@ class Leaf(Kernel):
 
     @abstractmethod
     def parameters(self, columns: tuple[int, ...]) -> tuple[Parameter, ...]:
-        """Its hyperparameters, over these columns."""
+        """Return the hyperparameters of this kernel over these columns."""
 
     @abstractmethod
     def __call__(self, values: Array, u: Array, v: Array) -> Array:
         """k(u, v) for every row of u and every row of v: (n, m)."""
 
     def over(self, values: Array, places: tuple[int, ...]) -> Array:
-        """The values of this kernel on some of its columns, where it is a product over columns.
+        """Return the values of this kernel restricted to some of its columns.
 
-        `places` counts among its own columns. The closed form needs the part of a kernel that belongs to the policy,
-        or to one independent variable of the environment.
+        Only a kernel that is a product over columns can be restricted. `places` counts among its
+        own columns. The closed form needs the part of a kernel that belongs to the policy, or to
+        one independent variable of the environment.
         """
         raise ProblemError(
             f"{type(self).__name__} cannot be split by columns, but its columns belong to the policy and the environment, or to several "
@@ -99,17 +103,20 @@ class Leaf(Kernel):
         return jnp.ones(u.shape[0], u.dtype)
 
     def amplitude(self, values: Array) -> Array | float:
-        """By how much it scales the kernels that it multiplies."""
+        """Return the factor by which it scales the kernels that it multiplies."""
         return 1.0
 
     def length_scales(self, values: Array, count: int) -> Array:
-        """Along each of its `count` columns, how far f stays alike: (c,). Infinite unless overridden."""
+        """Return the length scale along each of its `count` columns: (c,).
+
+        That is the distance over which f stays similar. Infinite unless overridden.
+        """
         return jnp.full(count, jnp.inf)
 
 
 @dataclass(frozen=True)
 class _Composed(Kernel):
-    """Several kernels as one."""
+    """A kernel composed of several kernels."""
 
     parts: tuple[Kernel, ...]
 
@@ -123,7 +130,7 @@ class _Composed(Kernel):
         return tuple(leaf for part in self.parts for leaf in part.leaves)
 
     def _shifted(self) -> list[list[tuple[int, ...]]]:
-        """The terms of each part, by numbers among all leaves."""
+        """Return the terms of each part, with leaves numbered among all leaves."""
         starts = np.cumsum([0, *(len(part.leaves) for part in self.parts)])
         return [[tuple(int(start) + i for i in term) for term in part.terms] for start, part in zip(starts[:-1], self.parts, strict=True)]
 
@@ -188,14 +195,18 @@ class Stationary(Leaf):
 
     @abstractmethod
     def correlation(self, gaps: list[Array], ones: Array) -> Array:
-        """From the distances along each column, in length scales, (n, m) each. No columns: `ones`."""
+        """Return the correlation, (n, m).
+
+        `gaps` are the differences along each column, in length scales, (n, m) each. Without
+        columns the result is `ones`.
+        """
 
     def parameters(self, columns: tuple[int, ...]) -> tuple[Parameter, ...]:
         return tuple(Parameter("length_scale", *self.length_scale, rough=-1.5) for _ in columns)
 
     def __call__(self, values: Array, u: Array, v: Array) -> Array:
         w = jnp.exp(values)
-        # A loop over columns takes a quarter of the time of an axis of them.
+        # A loop over columns takes a quarter of the time of one array with an axis for columns.
         gaps = [(u[:, None, d] - v[None, :, d]) / w[d] for d in range(u.shape[1])]
         return self.correlation(gaps, jnp.ones((u.shape[0], v.shape[0]), u.dtype))
 
@@ -221,7 +232,8 @@ class Matern52(Stationary):
     """Π_d (1 + s_d + s_d²/3) exp(-s_d), s_d = √5 |gap_d|."""
 
     def correlation(self, gaps: list[Array], ones: Array) -> Array:
-        # The absolute value by `where`, so that its derivative at 0 is 0: f is differentiable there.
+        # The absolute value is computed by `where`, so that its derivative at 0 is 0. The kernel is
+        # differentiable there.
         s = [jnp.sqrt(5.0) * jnp.where(gap < 0, -gap, gap) for gap in gaps]
         return math.prod((1 + t + t * t / 3 for t in s), start=ones) * jnp.exp(-sum(s, 0 * ones))
 
@@ -230,7 +242,7 @@ KERNELS: dict[str, type[Stationary]] = {"se": SE, "matern52": Matern52}
 
 
 def check_prior(name: str, prior: Any) -> Prior:
-    """A mean and a positive standard deviation."""
+    """Return a prior as (mean, standard deviation). Raises unless the latter is positive."""
     mean, sd = (float(v) for v in prior)
     if not (np.isfinite(mean) and np.isfinite(sd) and sd > 0):
         raise ProblemError(f"The prior `{name}` must be (mean, standard deviation > 0) of the logarithm, but it is {prior!r}.")
@@ -238,7 +250,10 @@ def check_prior(name: str, prior: Any) -> Prior:
 
 
 def check_columns(columns: Any) -> Columns:
-    """The name of a group of columns, or their numbers from 0, the policy's first."""
+    """Return the name of a group of columns, or a tuple of their numbers, checked.
+
+    Numbers count from 0, and the policy's columns come first.
+    """
     if isinstance(columns, str):
         if columns not in GROUPS:
             raise ProblemError(f"`columns` must be one of {GROUPS} or a tuple of numbers, but it is {columns!r}.{nearest(columns, GROUPS)}")

@@ -1,4 +1,4 @@
-"""How well hyperparameters explain the returns.
+"""The likelihood, prior and posterior of hyperparameters, given the returns.
 
 X, y   (n, D), (n,)  inputs in the unit cube and standardised returns, padded
 mask   (n,)          1 for data, 0 for padding
@@ -31,7 +31,7 @@ class Data(NamedTuple):
 
 
 def covariance(structure: Structure, zeta: Array, x: Array, mask: Array) -> Array:
-    """K = k(X, X) + sigma² I, padded rows as those of the identity: (n, n)."""
+    """K = k(X, X) + sigma² I, where padded rows are those of the identity: (n, n)."""
     hyper = structure.unpack(zeta)
     u = structure.warp(hyper, x, structure.columns)
     pairs = mask[:, None] * mask[None, :]
@@ -52,7 +52,10 @@ def _log_density(k: Array, y: Array) -> tuple[Array, tuple[Array, Array]]:
 
 
 def _log_density_backward(saved: tuple[Array, Array], cotangent: Array) -> tuple[Array, Array]:
-    """d/dK = ½ (a aᵀ - K⁻¹), a = K⁻¹y: about a third of what differentiating the factorisation costs."""
+    """d/dK = ½ (a aᵀ - K⁻¹), a = K⁻¹y.
+
+    This costs about a third of differentiating the factorisation.
+    """
     chol, white = saved
     a = solve_triangular(chol, white, lower=True, trans=1)
     inverse = cho_solve((chol, True), jnp.eye(len(a), dtype=a.dtype))
@@ -79,7 +82,10 @@ def log_posterior(structure: Structure, zeta: Array, data: Data) -> Array:
 
 
 def precision(structure: Structure, zeta: Array, data: Data) -> Array:
-    """Expected curvature of minus the log posterior: F_ij = ½ tr(K⁻¹ K_i K⁻¹ K_j) plus the prior's precision. (P, P), positive definite."""
+    """Expected curvature of minus the log posterior: (P, P), positive definite.
+
+    F_ij = ½ tr(K⁻¹ K_i K⁻¹ K_j) plus the prior's precision.
+    """
     _, sd = structure.prior()
 
     def slope(direction: Array) -> Array:

@@ -16,7 +16,7 @@ from aloq.numerics.compiled import compiled
 
 
 class Mode(NamedTuple):
-    """A mode mu, the factor C of the inverse curvature there, and what they say of the posterior mass around it."""
+    """A mode mu, the factor C of the inverse curvature there, and the posterior mass around it."""
 
     location: Array  # (P,)
     scale: Array  # (P, P) lower triangular, C Cᵀ = F⁻¹
@@ -30,7 +30,8 @@ def find_mode(structure: Structure, start: Array, data: Data) -> Mode:
     _, sd = structure.prior()
     cost = jax.value_and_grad(lambda zeta: -log_posterior(structure, zeta, data))
     found = minimize(cost, start, 0.1 * jnp.diag(jnp.asarray(sd) ** 2), turns=60, tolerance=1e-2, reach=1.5)
-    # F = U Uᵀ with U upper triangular, from the factor of F in reversed order; then C = U⁻ᵀ is lower triangular.
+    # F = U Uᵀ with U upper triangular, from the Cholesky factor of F in reversed order. Then
+    # C = U⁻ᵀ is lower triangular.
     upper = jnp.linalg.cholesky(precision(structure, found.x, data)[::-1, ::-1])[::-1, ::-1]
     scale = solve_triangular(upper, jnp.eye(structure.size, dtype=start.dtype), lower=False, trans=1)
     return Mode(found.x, scale, -found.value, -found.value + jnp.sum(jnp.log(jnp.diag(scale))))

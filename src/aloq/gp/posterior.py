@@ -1,4 +1,4 @@
-"""Belief about f(pi, theta) given data, one for each hyperparameter sample.
+"""Beliefs about f(pi, theta) given data, one for each hyperparameter sample.
 
 n      told points first, then pending ones, then padding
 s      leading axis: one slice per hyperparameter sample
@@ -7,8 +7,9 @@ U      (s, n, D)    the same, warped
 W      (s, n, n)    L⁻¹, where L Lᵀ = K + sigma² I
 a      (s, n)       K⁻¹y
 
-A pending point enters with its predicted mean. That leaves every prediction's mean as it was and shrinks the variance, so it amounts to
-W over all points and a over the told ones alone: the factor of the told points is the leading block of the whole factor.
+A pending point enters with its predicted mean. That leaves the mean of every prediction as it was
+and shrinks the variance. So W covers all points, and a covers the told ones alone. Both come from
+one factorisation, because the factor of the told points is the leading block of the whole factor.
 """
 
 from __future__ import annotations

@@ -1,20 +1,25 @@
 """Samples of the hyperparameters from their posterior, by slice sampling.
 
 zeta     (S, P)   one row a chain; chains persist from step to step of a study
-q        multivariate Student t: location mu (P,), scale C Cᵀ with C (P, P) lower triangular, NU degrees of freedom
+q        multivariate Student t: location mu (P,), scale C Cᵀ with C (P, P) lower triangular, NU
+         degrees of freedom
 
-Elliptical slice sampling (Murray, Adams & MacKay 2010): a move draws an ellipse through the chain's position from a base density, and
-shrinks the bracket of angles until posterior/base exceeds a level. It leaves the posterior invariant whatever the base is. Chains
-alternate between two kinds of moves:
+Elliptical slice sampling (Murray, Adams & MacKay 2010): a move draws an ellipse through the chain's
+position from a base density, and shrinks the bracket of angles until posterior/base exceeds a
+level. It leaves the posterior invariant whatever the base is. Chains alternate between two kinds of
+moves:
 
-- All hyperparameters at once, from q (a Student t is a Gaussian with a random scale; Nishihara, Murray & Adams 2014). The closer q comes
-  to the posterior, the fewer evaluations a move needs and the further it goes, so q starts as the Laplace approximation at a mode and is
-  then learnt from the chains' own past; its tails let a chain that sits in a poor mode leave for a better one.
-- The noise level and a random few of the others, from their prior. Few observations leave the noise level a peak and a long shelf of
-  lower values, which no q of one hump covers; the prior does. And these moves find modes that no climb led to.
+- All hyperparameters at once, from q. (A Student t is a Gaussian with a random scale; Nishihara,
+  Murray & Adams 2014.) If q is closer to the posterior, a move needs fewer evaluations and goes
+  further. So q starts as the Laplace approximation at a mode, and is then learnt from the chains'
+  own past. Its tails let a chain in a poor mode leave for a better one.
+- The noise level and a random few of the others, from their prior. With few observations, the
+  posterior of the noise level has a peak and a long flat part at lower values. No unimodal q covers
+  both, but the prior does. These moves also find modes that no climb led to.
 
-A move whose patience ends stays where it began. That too leaves the posterior invariant: the way between two points through the same
-rejected angles is equally likely in both directions, however many rejections are allowed.
+A move that runs out of turns stays where it began. That too leaves the posterior invariant. The way
+between two points through the same rejected angles is equally likely in both directions, however
+many rejections are allowed.
 """
 
 from __future__ import annotations
@@ -32,8 +37,8 @@ from aloq.gp.likelihood import Data, log_posterior, log_prior
 from aloq.numerics.compiled import compiled
 
 NU = 6
-# Turns allowed per move: 30 shrinks leave a bracket of about 1e-9 of the ellipse. Moves from the prior are given up sooner: where the
-# posterior is much sharper than the prior, they would come to little.
+# Turns allowed per move. 30 shrinks leave a bracket of about 1e-9 of the ellipse. Moves from the
+# prior end sooner, because they gain little where the posterior is much sharper than the prior.
 PATIENCE = 30
 PRIOR_PATIENCE = 8
 # Share of the other hyperparameters that move with the noise level.
@@ -60,7 +65,7 @@ class Student(NamedTuple):
 
 
 def _by_q(move: Array) -> Array:
-    """Whether a chain's move, counted from 0, draws its ellipse from q; else from the prior."""
+    """Return whether a chain's move, counted from 0, draws its ellipse from q or from the prior."""
     return move % 2 == 0
 
 
@@ -71,7 +76,10 @@ class _Base(NamedTuple):
     q: Student
 
     def log_density(self, zeta: Array, move: Array) -> Array:
-        """At rows of zeta, in the given moves of their chains, up to a constant: (S,)."""
+        """Log base density at rows of zeta, in the given moves of their chains: (S,).
+
+        It is known up to a constant.
+        """
         prior = jax.vmap(partial(log_prior, self.structure))(zeta)
         return jnp.where(_by_q(move), self.q.log_density(zeta), prior)
 
@@ -102,7 +110,7 @@ class _Move(NamedTuple):
     zeta: Array  # (S, P) position
     height: Array  # (S,) log posterior there
     level: Array  # (S,) slice level
-    centre: Array  # (S, P) of the ellipse; hyperparameters that stay have their own position here, and no axis
+    centre: Array  # (S, P) of the ellipse; a hyperparameter that stays has its own position here, and the axis 0
     axis: Array  # (S, P) second axis of the ellipse
     angle: Array  # (S,) tried next
     low: Array  # (S,)
@@ -113,7 +121,7 @@ class _Move(NamedTuple):
         return self.centre + (self.zeta - self.centre) * jnp.cos(self.angle)[:, None] + self.axis * jnp.sin(self.angle)[:, None]
 
     def shrunk(self, uniform: Array) -> _Move:
-        """The bracket cut at the angle just rejected, and a new angle inside."""
+        """Return the move with the bracket cut at the rejected angle, and a new angle inside it."""
         low, high = jnp.where(self.angle < 0, self.angle, self.low), jnp.where(self.angle < 0, self.high, self.angle)
         return self._replace(angle=low + (high - low) * uniform, low=low, high=high)
 
@@ -134,10 +142,12 @@ def advance(
 ) -> tuple[Array, Array, Visited, Array]:
     """Let every chain make `moves` moves.
 
-    Returns the chains, (S, P), the log posterior there, (S,), where they have been, and the turns spent (each S evaluations).
+    Returns the chains, (S, P), the log posterior there, (S,), sums over the positions that they
+    visited, and the number of turns. Each turn is S evaluations.
 
-    Chains do not wait for each other within a move: a turn evaluates each chain's current proposal, whichever move it belongs to.
-    A chain at zero density, as can happen after new data, restarts at `refuge`, (P,).
+    Chains do not wait for each other within a move. A turn evaluates each chain's current proposal,
+    whichever move it belongs to. A chain at zero density, as can happen after new data, restarts at
+    `refuge`, (P,).
     """
 
     def posterior(z: Array) -> Array:
@@ -172,7 +182,10 @@ def advance(
 
 
 def _arrival(zeta: Array) -> _Chains:
-    """Chains whose first proposal is where they stand, so that one piece of code evaluates all densities."""
+    """Return chains whose first proposal is their own position.
+
+    One piece of code then evaluates all densities.
+    """
     count, size = zeta.shape
     zero = jnp.zeros(count, zeta.dtype)
     visited = Visited(jnp.zeros((), zeta.dtype), jnp.zeros(size, zeta.dtype), jnp.zeros((size, size), zeta.dtype))
@@ -197,7 +210,7 @@ def _noise(key: Array, count: int, size: int) -> tuple[Array, Array]:
 
 
 def _begin_move(base: _Base, zeta: Array, height: Array, move: Array, normal: Array, uniform: Array) -> _Move:
-    """A fresh ellipse, level and bracket for every chain."""
+    """Return a new ellipse, level and bracket for every chain."""
     centre, axis = base.ellipse(zeta, move, normal, uniform[:, 3:])
     level = height - base.log_density(zeta, move) + jnp.log(uniform[:, 0])
     # The first angle is uniform on the circle, and the bracket is cut there.

@@ -1,4 +1,6 @@
-"""Input warping: each coordinate of the unit cube through a cumulative distribution function with two parameters.
+"""Input warping: each coordinate of the unit cube goes through a distribution function.
+
+The distribution function has two parameters.
 
 x      (..., D)  coordinates in [0, 1]
 a, b   (D,)      positive shape parameters; a = b = 1 is the identity
@@ -9,8 +11,9 @@ The Beta CDF is the regularised incomplete beta function, by its continued fract
     d_2m   = m (b-m) x / ((a+2m-1)(a+2m))
     d_2m+1 = -(a+m)(a+b+m) x / ((a+2m)(a+2m+1))
 
-evaluated backwards from a fixed depth, after the reflection I_x(a, b) = 1 - I_{1-x}(b, a) where x is past the mean. Its derivatives in a
-and b ride along the same recurrence: differentiating the loop itself compiles for minutes.
+evaluated backwards from a fixed depth, after the reflection I_x(a, b) = 1 - I_{1-x}(b, a) where x
+is past the mean. The same recurrence also computes the derivatives in a and b, because
+differentiating the loop itself takes minutes to compile.
 """
 
 from __future__ import annotations
@@ -22,17 +25,21 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jax.scipy.special import gammaln
 
-# Pairs of terms. Enough for 1e-13 wherever a, b < 150; a log-normal hyperprior (2, 0.5) exceeds that once in 10^9 draws.
+# Pairs of terms. Enough for 1e-13 wherever a, b < 150. A log-normal hyperprior (2, 0.5) exceeds
+# that once in 10^9 draws.
 DEPTH = 28
 
-# Turns of the recurrence compiled as one block: more is faster to run and slower to compile.
+# Turns of the recurrence compiled as one block. More is faster to run and slower to compile.
 UNROLL = 1
 
 WARPS = ("beta", "kumaraswamy", "none")
 
 
 def warp(kind: str, x: Array, a: Array, b: Array, log_beta: Array) -> Array:
-    """Warp every coordinate of x, (..., D), by its own (a, b). `log_beta` is log B(a, b), which many x share."""
+    """Warp every coordinate of x, (..., D), by its own (a, b).
+
+    `log_beta` is log B(a, b). It is an argument because many x share it.
+    """
     if kind == "beta":
         return _incomplete_beta(x, a, b, log_beta)
     if kind == "kumaraswamy":
@@ -49,7 +56,7 @@ def kumaraswamy_cdf(x: Array, a: Array, b: Array) -> Array:
 
 
 def betaln(a: Array, b: Array) -> Array:
-    """log B(a, b), by one call of the gamma function: it is long to compile."""
+    """log B(a, b), by one call of the gamma function, which takes long to compile."""
     a, b = jnp.broadcast_arrays(a, b)
     first, second, both = gammaln(jnp.stack([a, b, a + b]))
     return first + second - both
@@ -57,7 +64,7 @@ def betaln(a: Array, b: Array) -> Array:
 
 @jax.custom_jvp
 def _incomplete_beta(x: Array, a: Array, b: Array, log_beta: Array) -> Array:
-    """The regularised incomplete beta function I_x(a, b), broadcasting; x outside [0, 1] is clipped."""
+    """The regularised incomplete beta function I_x(a, b). Broadcasts, and clips x to [0, 1]."""
     return _value_and_slopes(x, a, b, log_beta, derivatives=False)[0]
 
 
@@ -69,7 +76,10 @@ def _incomplete_beta_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]
 
 @partial(jax.jit, static_argnames=("derivatives",))
 def _value_and_slopes(x: Array, a: Array, b: Array, log_beta: Array, *, derivatives: bool) -> tuple[Array, ...]:
-    """I_x(a, b) and, if asked for, its partial derivatives in x, a, b and log B. At the ends, where they may be infinite, these are 0."""
+    """I_x(a, b) and, if asked for, its partial derivatives in x, a, b and log B.
+
+    At x = 0 and x = 1, where derivatives may be infinite, they are set to 0.
+    """
     inside = (x > 0) & (x < 1)
     safe = jnp.where(inside, x, 0.5)
     log_x, log_1x = jnp.log(safe), jnp.log1p(-safe)

@@ -1,1 +1,1 @@
-"""ALOQ, its ablations by composition, and the baselines: each chooses what to simulate next."""
+"""ALOQ, its ablations by composition, and the baselines. Each chooses the next simulation."""

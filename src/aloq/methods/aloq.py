@@ -1,9 +1,10 @@
 """ALOQ: alternating optimisation and quadrature (Paul et al., AAAI 2018).
 
-Each step of the paper's algorithm box makes two simulator calls: one for the policy that optimisation finds most
-promising, one for the policy believed best so far (intensification). Both are simulated in the environment that quadrature
-finds most informative about their fbar. Variants exchange one part: the model, the policy rule, the environment rule, the
-maximiser, intensification, or all rules for one that chooses the pair.
+Each step of the paper's algorithm box makes two simulator calls: one for the policy that
+optimisation finds most promising, one for the policy believed best so far (intensification). Both
+are simulated in the environment that quadrature finds most informative about their fbar. Variants
+exchange one part: the model, the policy rule, the environment rule, the maximiser, or
+intensification. Another variant replaces all rules by one that chooses the pair.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from aloq.problem.encoding import Encoding
 from aloq.problem.errors import ProblemError
 from aloq.problem.objective import Objective
 
-# In batches, a model learns again when the data have grown by this share: that is what takes longest, and changes little.
+# In batches, a model learns again when the data have grown by this share. Learning takes longest,
+# and with less new data it changes little.
 LAG = 0.25
 
 
@@ -41,8 +43,9 @@ LAG = 0.25
 class ALOQ:
     """Bayesian optimisation for the policy, Bayesian quadrature for the environment.
 
-    `initial` simulations come from a space-filling design (default: eight for each column, 16 at most); `samples` is the
-    number of hyperparameter samples carried along. `pair_rule` chooses the pair at once, in the place of the other rules.
+    `initial` simulations come from a space-filling design (default: eight for each column, 16 at
+    most). `samples` is the number of hyperparameter samples. `pair_rule`, if given, chooses policy
+    and environment at once, in the place of the other rules.
     """
 
     model: BeliefModel = field(default_factory=Model)
@@ -63,19 +66,19 @@ class ALOQ:
 
     @classmethod
     def paper(cls, kappa: float = 1.5, shape: tuple[float, float] = (0.0, 0.5)) -> ALOQ:
-        """The configuration of the paper.
+        """Return the configuration of the paper.
 
-        kappa and the hyperprior `shape` of the warps are its settings for the arm; for its test functions it used kappa 3
-        and (2, 0.5).
+        The defaults of kappa and of the hyperprior `shape` of the warps are its settings for the
+        arm. For its test functions it used kappa 3 and (2, 0.5).
         """
         return cls(model=Model(shape=shape), policy_rule=UCB(kappa), maximiser=Direct())
 
     def serves(self, objective: Objective) -> bool:
-        """Whether the model knows this objective."""
+        """Return whether the model can handle this objective."""
         return self.model.serves(objective)
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
-        """One simulator call of the algorithm box: a policy, then the environment to simulate it in."""
+        """Return the next simulator call of the algorithm box: a policy and its environment."""
         if self.designing(encoding, history):
             return Suggestion(design_point(encoding, history.asked, seed, self.spread), state or {})
         with computing():
@@ -86,10 +89,12 @@ class ALOQ:
     def suggest_many(
         self, encoding: Encoding, history: History, state: State | None, seed: int, count: int, hurry: bool = False
     ) -> Iterator[Suggestion]:
-        """Simulator calls to be made at once, chosen from one belief: each takes those before as being out.
+        """Yield simulator calls that can run at once, chosen from one belief.
 
-        The model learns again once the data have grown by a quarter. In a `hurry` it does not. As long as it never has, the
-        design goes on until as many came back as it has points, since what it learns then may have to serve for long.
+        Each is chosen as if the calls before it were out for simulation. The model learns again
+        once the data have grown by a quarter. In a `hurry` it does not. In a hurry before the model
+        has ever learnt, the design goes on until as many simulations came back as it has points,
+        because what the model learns then may have to serve for long.
         """
         left = count
         early = hurry and not self.model.learnt(history, state, math.inf)
@@ -112,38 +117,41 @@ class ALOQ:
             yield Suggestion(point, learnt)
 
     def learn(self, encoding: Encoding, history: History, state: State | None, seed: int) -> State:
-        """The state that takes in all that was told: what takes longest in a suggestion, and can be had beforehand."""
+        """Return the state that takes all told data into account.
+
+        This takes longest in a suggestion, and it can be done beforehand.
+        """
         with computing():
             return self._learnt(encoding, history, state, seed)
 
     def stale(self, history: History, state: State | None) -> bool:
-        """Whether `learn` would be due before a batch of suggestions, for the first time or again."""
+        """Return whether `learn` is due before a batch, for the first time or again."""
         return len(history.told) > 0 and not self.model.learnt(history, state, LAG)
 
     def designing(self, encoding: Encoding, history: History) -> bool:
-        """Whether the next pair is still one of the initial design.
+        """Return whether the next pair is still one of the initial design.
 
-        The design goes on while all that was told is one value. A belief from that knows of no place better than another,
-        and would look into the corners of the space first.
+        The design goes on while all returns so far are equal. A belief from these prefers no place
+        to another, and would try the corners of the space first.
         """
         return history.asked < self.design_size(encoding) or not len(history.told) or history.values.max() == history.values.min()
 
     def design_size(self, encoding: Encoding) -> int:
-        """Simulations of the initial design, unless all of them return the same."""
+        """Return the number of simulations of the initial design, unless all return the same."""
         return self.initial if self.initial is not None else min(8 * (encoding.policy_dim + encoding.environment_dim), 16)
 
     def predict(self, encoding: Encoding, history: History, state: State | None, seed: int, policies: Array) -> Prediction:
-        """Belief about fbar at policies, (m, d)."""
+        """Return the belief about fbar at policies, (m, d)."""
         return self.belief(encoding, history, state, seed).average(policies)
 
     def belief(self, encoding: Encoding, history: History, state: State | None, seed: int) -> ScaledBelief:
-        """The belief itself, pending pairs disregarded."""
+        """Return the belief itself. Pending pairs are disregarded."""
         with computing():
             learnt = self._learnt(encoding, history, state, seed)
             return self.model.believe(encoding, replace(history, pending=history.pending[:0]), learnt)
 
     def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
-        """The policy of highest expected fbar among those simulated."""
+        """Return the policy of highest expected fbar among those simulated."""
         simulated = history.policies(encoding.policy_dim)
         belief = self.predict(encoding, history, state, seed, simulated)
         i = int(np.argmax(belief.mean))

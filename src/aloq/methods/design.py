@@ -11,11 +11,12 @@ from aloq.problem.encoding import Encoding
 
 
 def design_point(encoding: Encoding, index: int, seed: int, spread: bool) -> NDArray[np.float64]:
-    """Point number `index` of the sequence, (D,).
+    """Return point number `index` of the sequence, (D,).
 
-    Policies fill their space evenly. Environments follow p(theta) or, with `spread`, fill the support of one factor evenly, whatever the
-    probabilities, so that rare events are met from the start. Each time it is one factor, any of them: if all were spread at once, most
-    points would have several rare events together, which never matter.
+    Policies fill their space evenly. Environments follow p(theta). With `spread`, one factor fills
+    its support evenly instead, whatever the probabilities, so that rare events are met from the
+    start. The sequence chooses the factor for each point. If all were spread at once, most points
+    would have several rare events together, and such points never matter.
     """
     d, factors = encoding.policy_dim, len(encoding.factors)
     several = spread and factors > 1
@@ -31,10 +32,10 @@ def design_point(encoding: Encoding, index: int, seed: int, spread: bool) -> NDA
 
 
 def _sobol(dim: int, index: int, seed: int) -> NDArray[np.float64]:
-    """(1, dim)."""
+    """Return one point of the sequence: (1, dim)."""
     from scipy.stats import qmc
 
     sobol = qmc.Sobol(dim, rng=np.random.default_rng([seed, 0]))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # balance needs a power of two; we take a prefix of the sequence
+        warnings.simplefilter("ignore", UserWarning)  # scipy warns that balance needs 2^k points; a prefix is enough here
         return np.asarray(sobol.fast_forward(index).random(1) if index else sobol.random(1))

@@ -1,11 +1,13 @@
-"""What a study and a method say to each other.
+"""The interface between a study and a method.
 
-encoding       what is asked: variables as columns of the unit cube, p(environment) as nodes, the objective
+encoding       the problem: variables as columns of the unit cube, p(environment) as nodes, and the
+               objective
 history        everything known so far, as arrays; values are signed so that larger is better
-state          what a method carries from step to step (chains, modes): plain JSON, written to the journal
+state          data that a method carries from step to step (chains, modes): plain JSON, written to
+               the journal
 
-A method is a pure function of (encoding, history, state, seed): no clock, no hidden randomness. That makes a study
-repeatable, and a resumed study exact.
+A method is a pure function of (encoding, history, state, seed). It uses no clock and no hidden
+randomness. That makes a study repeatable, and a resumed study exact.
 """
 
 from __future__ import annotations
@@ -51,9 +53,10 @@ class Recommendation:
 
 @runtime_checkable
 class Method(Protocol):
-    """Chooses what to simulate next. Implementations are frozen dataclasses registered with `aloq.problem.codec`.
+    """A method chooses what to simulate next.
 
-    What a method can do beyond this is said by the protocols below: it has their functions, and a study finds them.
+    Implementations are frozen dataclasses, registered with `aloq.problem.codec`. The protocols
+    below are optional abilities. A study finds out whether a method has their functions.
     """
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion: ...
@@ -65,29 +68,29 @@ class Method(Protocol):
 
 @runtime_checkable
 class SuggestsMany(Protocol):
-    """A method that chooses many pairs faster than one after the other."""
+    """A method that chooses many pairs at once faster than one after the other."""
 
     def suggest_many(self, encoding: Encoding, history: History, state: State | None, seed: int, count: int) -> Iterator[Suggestion]:
-        """Suggestions, each made as if those before it were out."""
+        """Yield suggestions, each made as if those before it were out for simulation."""
         ...
 
 
 @runtime_checkable
 class Learns(Protocol):
-    """A method that learns for long before it suggests, and can have that done elsewhere."""
+    """A method whose suggestions need slow learning, which can be done elsewhere."""
 
     def learn(self, encoding: Encoding, history: History, state: State | None, seed: int) -> State:
-        """The state that takes in all that was told."""
+        """Return the state that takes all told data into account."""
         ...
 
     def stale(self, history: History, state: State | None) -> bool:
-        """Whether `learn` is due before a batch of suggestions, for the first time or again."""
+        """Return whether `learn` is due before a batch, for the first time or again."""
         ...
 
     def suggest_many(
         self, encoding: Encoding, history: History, state: State | None, seed: int, count: int, hurry: bool = False
     ) -> Iterator[Suggestion]:
-        """As in `SuggestsMany`; in a `hurry` from the state as it is."""
+        """Yield suggestions as in `SuggestsMany`. In a `hurry`, use the state as it is."""
         ...
 
 
@@ -100,18 +103,21 @@ class ShowsBelief(Protocol):
 
 @runtime_checkable
 class SeesNoEnvironment(Protocol):
-    """A method that takes environments for noise. What it believes holds for the distribution it drew from, and for no other."""
+    """A method that treats environments as noise.
+
+    Its belief holds only for the distribution that it drew environments from.
+    """
 
     sees_no_environment: bool
 
 
 @runtime_checkable
 class ServesObjectives(Protocol):
-    """A method that says which objectives it can optimise. Others optimise the expectation alone."""
+    """A method that says which objectives it can optimise. Others optimise only the expectation."""
 
     def serves(self, objective: Objective) -> bool: ...
 
 
 def serves(method: Method, objective: Objective) -> bool:
-    """Whether a method can optimise an objective."""
+    """Return whether a method can optimise an objective."""
     return method.serves(objective) if isinstance(method, ServesObjectives) else isinstance(objective, Expectation)

@@ -1,7 +1,7 @@
-"""Models: who learns from returns, and says what is believed.
+"""Models, which learn from returns and make beliefs.
 
-state   what a model carries from step to step: plain JSON, written to the journal
-lag     share by which the data may have grown since a model learnt, before it learns again
+state   data that a model carries from step to step: plain JSON, written to the journal
+lag     share by which the data may grow after a model learnt, before it learns again
 room    pairs that will join a belief as being out for simulation
 """
 
@@ -31,27 +31,34 @@ from aloq.quadrature.closed_form import believe
 
 ROOMY = 160.0  # pairs up to which a batch is chosen with all samples
 
-# What is asked between two trials, such as which policy is best, needs the same belief as the choice of the next.
+# Questions between two trials, such as which policy is best, need the same belief as the choice of
+# the next trial.
 _update, _believe = keep_last_result(update), keep_last_result(believe)
 
 
 class BeliefModel(Protocol):
-    """Learns from what was told, and says what is believed. Frozen, and registered with `aloq.problem.codec`."""
+    """A model learns from told data and makes beliefs.
+
+    Implementations are frozen, and registered with `aloq.problem.codec`.
+    """
 
     def serves(self, objective: Objective) -> bool:
-        """Whether it can say what is believed about this objective."""
+        """Return whether it can make a belief about this objective."""
         ...
 
     def learn(self, encoding: Encoding, history: History, state: State | None, samples: int, seed: list[int], lag: float = 0.0) -> State:
-        """The state that takes in what was told; the state before where that is recent enough."""
+        """Return the state that takes the told data into account.
+
+        If the state before is recent enough, it is returned.
+        """
         ...
 
     def learnt(self, history: History, state: State | None, lag: float) -> bool:
-        """Whether the state has met the data but for a share `lag`."""
+        """Return whether the data have grown by a share of at most `lag` since the state learnt."""
         ...
 
     def believe(self, encoding: Encoding, history: History, state: State, room: int = 0) -> ScaledBelief:
-        """What is believed, given what was told and what is out."""
+        """Return the belief, given the pairs that were told and those that are out."""
         ...
 
 
@@ -60,8 +67,8 @@ class BeliefModel(Protocol):
 class Model:
     """A Gaussian process of the return, averaged over the environment in closed form.
 
-    `kernel` is a name, or a kernel composed of others, which then has its own priors of variances and length scales. A prior
-    is (mean, standard deviation) of the logarithm.
+    `kernel` is a name, or a kernel composed of others. A composed kernel has its own priors of
+    variances and length scales. A prior is (mean, standard deviation) of the logarithm.
     """
 
     kernel: str | Kernel = "se"
@@ -79,7 +86,7 @@ class Model:
             object.__setattr__(self, name, check_prior(name, getattr(self, name)))
 
     def structure(self, policy_dim: int, warped: tuple[bool, ...]) -> Structure:
-        """The model applied to columns of the unit cube."""
+        """Return the structure of the model applied to columns of the unit cube."""
         kernel = self.kernel
         if isinstance(kernel, str):
             kernel = Constant(self.variance) * KERNELS[kernel](length_scale=self.length_scale)
@@ -117,8 +124,11 @@ class Model:
 
 
 def _thinned(chains: Chains, size: int, turn: int) -> Chains:
-    """As many of the samples as let a batch be chosen fast, whatever the number of pairs; another part of them each time."""
-    # One number for each padded size, and powers of two, so that few shapes are compiled.
+    """Return a part of the samples, another one each time.
+
+    The more pairs there are, the smaller the part, so that a batch is chosen fast.
+    """
+    # The step depends on the padded size and is a power of two, so that few shapes are compiled.
     count, wanted, step = len(chains.zeta), (padded_size(size) / ROOMY) ** 2, 1
     while 2 * step <= min(wanted, count // 4):
         step *= 2

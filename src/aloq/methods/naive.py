@@ -1,8 +1,9 @@
 """Bayesian optimisation that disregards the environment: the paper's naive baseline.
 
-The environment is drawn from p(theta), as it would come in the real world, and the belief is about f as a function of the policy alone:
-whatever varies with the environment is noise. So it is ALOQ on a problem without environment. It has no way of telling a rare event from
-an outlier, and rarely meets one.
+The environment is drawn from p(theta), as it would come in the real world. The belief is about f as
+a function of the policy alone, and variation with the environment is noise. So the method is ALOQ
+on a problem without environment. It cannot tell a rare event from an outlier, and it rarely meets
+one.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from aloq.problem.encoding import Encoding
 
 
 def _blind(aloq: ALOQ) -> ALOQ:
-    """One call a step, and no say in the environment."""
+    """Return the method with one call a step and random environments."""
     return replace(aloq, environment_rule=RandomDraw(), intensify=None)
 
 
@@ -31,9 +32,10 @@ def _blind(aloq: ALOQ) -> ALOQ:
 class Naive:
     """Upper confidence bounds on the policy alone, in environments drawn at random.
 
-    `search` chooses the policies; it starts with the same pairs as ALOQ. The paper does not say whether its naive method warps the inputs:
-    here it does, so that it differs from one-step ALOQ in the treatment of the environment alone. What it believes holds for the
-    p(theta) it drew from, and for no other.
+    `search` chooses the policies. It starts with the same pairs as ALOQ. The paper does not say
+    whether its naive method warps the inputs. Here it does, so that it differs from one-step ALOQ
+    in the treatment of the environment alone. Its belief holds only for the p(theta) that it drew
+    from.
     """
 
     sees_no_environment: ClassVar[bool] = True
@@ -41,7 +43,7 @@ class Naive:
     search: ALOQ = field(default_factory=lambda: _blind(ALOQ.paper()))
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
-        """The most promising policy, and any environment."""
+        """Return the most promising policy, and a random environment."""
         if self.search.designing(encoding, history):
             return self.search.suggest(encoding, history, state, seed)
         found = self.search.suggest(*_without_environment(encoding, history), state, seed)
@@ -50,21 +52,21 @@ class Naive:
         return replace(found, point=np.concatenate([found.point, theta]))
 
     def predict(self, encoding: Encoding, history: History, state: State | None, seed: int, policies: Array) -> Prediction:
-        """Belief about fbar at policies, (m, d)."""
+        """Return the belief about fbar at policies, (m, d)."""
         return self.search.predict(*_without_environment(encoding, history), state, seed, policies)
 
     def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
-        """The policy of highest expected return among those simulated."""
+        """Return the policy of highest expected return among those simulated."""
         return self.search.recommend(*_without_environment(encoding, history), state, seed)
 
     def belief(self, encoding: Encoding, history: History, state: State | None, seed: int) -> ScaledBelief:
-        """The belief itself, which knows no environment."""
+        """Return the belief itself, which has no environment."""
         return self.search.belief(*_without_environment(encoding, history), state, seed)
 
 
 def _without_environment(encoding: Encoding, history: History) -> tuple[Encoding, History]:
-    """The problem and its history in the policy's columns alone."""
+    """Return the problem and its history in the policy's columns alone."""
     d = encoding.policy_dim
     columns = {name: getattr(history, name)[:, :d] for name in ("told", "pending", "failed")}
-    # Returns that agree may have met the same environment: another can be different.
+    # Equal returns may come from the same environment. Another environment can give another return.
     return encoding.without_environment(), replace(history, **columns, deterministic=False)

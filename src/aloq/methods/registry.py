@@ -1,6 +1,6 @@
-"""Methods by name, as the command line and the experiments call them.
+"""Methods by name, for the command line and the experiments.
 
-A method is imported when it is asked for, so that their names can be listed without loading JAX.
+A method is imported when it is asked for. So the names can be listed without loading JAX.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _aloq() -> Method:
 
 
 def _paper(**exchanged: Any) -> Method:
-    """The paper's method with some parts exchanged."""
+    """Return the paper's method with some parts exchanged."""
     from aloq.methods.aloq import ALOQ
 
     return replace(ALOQ.paper(), **exchanged)
@@ -78,12 +78,12 @@ _METHODS: dict[str, Callable[[], Method]] = {
 
 
 def names() -> tuple[str, ...]:
-    """All methods that have a name."""
+    """Return the names of all methods."""
     return tuple(_METHODS)
 
 
 def named(name: str) -> Method:
-    """The method of that name."""
+    """Return the method of that name."""
     if name not in _METHODS:
         raise ProblemError(f"There is no method {name!r}.{nearest(name, names())} The methods are: {', '.join(names())}.")
     return _METHODS[name]()

@@ -1,15 +1,18 @@
 """REINFORCE (Williams, 1992) on one-step episodes: the paper's simple policy gradient baseline.
 
-mu, log s   (d,)     a Gaussian over policies, in the unit cube; draws are brought into bounds where they are simulated
+mu, log s   (d,)     a Gaussian over policies, in the unit cube; draws are clipped to it before they
+                     are simulated
 e           (b, d)   standard normal noise of a batch: policy = mu + s e
 A           (b,)     returns of the batch, less their mean, over their standard deviation
 
     mu    <- mu + rate · s · mean(A e)
     log s <- log s + spread_rate · mean(A (e² - 1))
 
-This is the gradient of the expected return with Williams' choice of a step proportional to s², which makes it independent of the scale of
-the policy; dividing by the batch's deviation makes it independent of that of the returns. The environment is drawn from p(theta). A return
-counts with the noise it was drawn with, whenever it comes back; failed simulations count for nothing.
+This is the gradient of the expected return with Williams' choice of a step proportional to s². That
+makes the step independent of the scale of the policy. Dividing by the batch's standard deviation
+makes it independent of the scale of the returns. The environment is drawn from p(theta). A return
+counts with the noise that its policy was drawn with, whenever it comes back. Failed simulations do
+not count.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from aloq.problem.codec import register
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import ProblemError
 
-# Bounds of s: it must neither vanish nor leave the cube behind.
+# Bounds of s. It must neither vanish nor grow beyond the cube.
 NARROW, WIDE = 1e-3, 0.5
 
 
@@ -34,8 +37,8 @@ NARROW, WIDE = 1e-3, 0.5
 class Reinforce:
     """A Gaussian over policies that follows the gradient of the expected return, in batches.
 
-    It starts in the middle of the policy space with standard deviation `width`. `memory` is the number of batches whose returns are the
-    estimate of what the Gaussian earns.
+    It starts in the middle of the policy space with standard deviation `width`. The returns of the
+    last `memory` batches are the estimate of the Gaussian's expected return.
     """
 
     sees_no_environment: ClassVar[bool] = True
@@ -57,7 +60,7 @@ class Reinforce:
             raise ProblemError(f"`width` must lie in [{NARROW}, {WIDE}], but it is {self.width!r}.")
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
-        """A draw from the Gaussian, in an environment drawn at random."""
+        """Return a draw from the Gaussian, in an environment drawn at random."""
         now = self._learnt(encoding, history, state)
         rng = np.random.default_rng([seed, history.asked])
         noise = rng.standard_normal(encoding.policy_dim)
@@ -67,13 +70,14 @@ class Reinforce:
         return Suggestion(np.concatenate([pi, theta]), now | {"out": out})
 
     def predict(self, encoding: Encoding, history: History, state: State | None, seed: int, policies: Array) -> NoReturn:
-        """Refused: a policy gradient believes nothing about policies it does not follow."""
+        """Raise an error: a policy gradient has no belief about policies it does not follow."""
         raise ProblemError("Reinforce has no belief about given policies: it only knows what its own earn. Ask for `best()`, or use ALOQ.")
 
     def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
-        """The Gaussian's mean, with the average return of the last batches and its standard error.
+        """Return the Gaussian's mean, with the average return of the last batches and its error.
 
-        The average is over draws around the mean and over the environments that came up: rare events that did not are not in it.
+        The error is the standard error. The average is over draws around the mean and over the
+        environments that came up. Rare events that did not come up are not in it.
         """
         now = self._learnt(encoding, history, state)
         recent = history.values[-self.memory * self.batch :]
@@ -82,7 +86,7 @@ class Reinforce:
         return Recommendation(policy, float(np.mean(recent)), float(error))
 
     def _learnt(self, encoding: Encoding, history: History, state: State | None) -> State:
-        """The state after the returns that came since; costs as much as there are of those."""
+        """Return the state after the new returns. The cost grows with their number alone."""
         now = dict(state) if state else self._start(encoding.policy_dim)
         d, out, batch = encoding.policy_dim, list(now["out"]), list(now["batch"])
         for pair, value in zip(history.told[now["told"] :], history.values[now["told"] :], strict=True):
@@ -97,7 +101,7 @@ class Reinforce:
         return {"mean": [0.5] * d, "log_std": [float(np.log(self.width))] * d, "out": [], "batch": [], "told": 0, "failed": 0}
 
     def _step(self, now: State, batch: list[State]) -> State:
-        """Mean and log standard deviation after one step along the gradient."""
+        """Return mean and log standard deviation after one step along the gradient."""
         noise, value = np.array([draw["noise"] for draw in batch]), np.array([draw["value"] for draw in batch])
         deviation = np.std(value)
         gain = (value - np.mean(value)) / deviation if deviation > 0 else np.zeros(len(value))
@@ -107,5 +111,8 @@ class Reinforce:
 
 
 def _nearest(out: list[State], policy: Array) -> int:
-    """Which of the draws that are out was simulated as `policy`: a study may round its coordinates on the way."""
+    """Return which of the draws that are out was simulated as `policy`.
+
+    It is the nearest one, because a study may round the coordinates.
+    """
     return int(np.argmin([np.max(np.abs(np.array(draw["policy"]) - policy)) for draw in out]))

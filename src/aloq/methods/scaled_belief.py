@@ -1,6 +1,6 @@
 """A belief in the units of the returns, and the encoding that it is about.
 
-In the units of `History.values`: larger is better.
+The units are those of `History.values`, where larger is better.
 """
 
 from __future__ import annotations
@@ -25,27 +25,34 @@ from aloq.quadrature.belief import Belief, Explains
 
 @dataclass(frozen=True, eq=False)
 class ScaledBelief:
-    """What a model believes. Its encoding may differ from the problem's: a method may know no environment."""
+    """The belief of a model.
+
+    Its encoding may differ from that of the problem, because a method may disregard the
+    environment.
+    """
 
     encoding: Encoding
     belief: Belief
     scale: Scale
 
     def average(self, policies: Array) -> Prediction:
-        """The objective of policies, (m, d)."""
+        """Predict the objective of policies, (m, d)."""
         with computing():
             mean, std = evaluate(self.belief, policies)
         return Prediction(self.scale.restored(mean), self.scale.restored(std, mass=0.0))
 
     def simulation(self, policies: Array) -> Prediction:
-        """One more return of policies, (m, d), where there is no environment: the noise is part of it."""
+        """Predict one more return of policies, (m, d), noise included.
+
+        It is for a belief without environment.
+        """
         with computing():
             mean, variance = _one_return(self.belief, pad(policies, padded_size(len(policies))))
         m = len(policies)
         return self._scaled(mean[:m], variance[:m], np.ones(m))
 
     def returns(self, policy: Array, environments: Array) -> Prediction:
-        """f of a policy, (d,), in each of some environments, (q, e), without noise."""
+        """Predict f of a policy, (d,), in each of some environments, (q, e), without noise."""
         q = len(environments)
         with computing():
             mean, variance = _at_pairs(self.belief, _padded_pairs(policy, environments))
@@ -58,7 +65,7 @@ class ScaledBelief:
 
     @property
     def explained(self) -> ExplainedBelief | None:
-        """The same belief with what it rests on, where it can say that."""
+        """The same belief as an `ExplainedBelief`, or None if it cannot explain itself."""
         return ExplainedBelief(self.encoding, self.belief, self.scale) if isinstance(self.belief, Explains) else None
 
     def _scaled(self, mean: JaxArray, variance: JaxArray, mass: Array) -> Prediction:
@@ -67,19 +74,24 @@ class ScaledBelief:
 
 @dataclass(frozen=True, eq=False)
 class ExplainedBelief(ScaledBelief):
-    """A belief that says what its answers rest on. For reports."""
+    """A belief that shows reports how it arrives at its answers."""
 
     belief: Any  # a Belief that Explains
 
     def parts(self, policy: Array, factor: int, rows: Array) -> Prediction:
-        """Weighted sums, with rows (R, N), of the expected returns of a policy, (d,), at the nodes of one factor of the encoding."""
-        place = sum(bool(other.columns) for other in self.encoding.factors[:factor])  # those with a single value have dropped out
+        """Predict weighted sums of a policy's expected returns at the nodes of one factor.
+
+        policy   (d,)
+        factor   its number in the encoding
+        rows     (R, N)  weights
+        """
+        place = sum(bool(other.columns) for other in self.encoding.factors[:factor])  # factors with a single value have dropped out
         with computing():
             mean, variance = _over_parts(self.belief, policy, place, rows)
         return self._scaled(mean, variance, rows.sum(axis=1))
 
     def excess(self, policy: Array, environments: Array) -> Prediction:
-        """f - fbar of a policy, (d,), in each of some environments, (q, e)."""
+        """Predict f - fbar of a policy, (d,), in each of some environments, (q, e)."""
         q = len(environments)
         with computing():
             mean, variance = _excess(self.belief, policy, _padded_pairs(policy, environments))
@@ -93,33 +105,34 @@ class ExplainedBelief(ScaledBelief):
 
     @property
     def length_scales(self) -> Array:
-        """Of every column after the warp, under each sample: (s, D)."""
+        """Length scales of every column after the warp, under each sample: (s, D)."""
         with computing():
             return np.asarray(_length_scales(self.belief))
 
     def warps(self, grid: Array) -> Array:
-        """The warp of every column at the places of a grid, (g,), under each sample: (s, g, D)."""
+        """Return the warp of every column on a grid, (g,), under each sample: (s, g, D)."""
         with computing():
             return np.asarray(_warps(self.belief, grid))
 
 
 def best_of(belief: Belief, pi: Array, size: int) -> int:
-    """Number of the policy among pi, (m, d), with the highest mean of fbar; without its variance, which costs n times as much.
+    """Return the number of the policy among pi, (m, d), with the highest mean of fbar.
 
-    `size` is a number of rows to pad to, where that is more: one shape for each size of the belief.
+    The variance is not computed, because it costs n times as much. pi is padded to `size` rows or
+    more, so that there is one shape for each size of the belief.
     """
     padded = pad(pi, max(padded_size(len(pi)), size))
     return int(np.argmax(np.asarray(_mean(belief, padded))[: len(pi)]))
 
 
 def evaluate(belief: Belief, pi: Array, smallest: int = 64) -> tuple[Array, Array]:
-    """Mean and standard deviation of fbar at policies, (m, d)."""
+    """Return mean and standard deviation of fbar at policies, (m, d)."""
     mean, variance = _mean_and_variance(belief, pad(pi, padded_size(len(pi), smallest)))
     return np.asarray(mean)[: len(pi)], np.sqrt(np.asarray(variance)[: len(pi)])
 
 
 def _padded_pairs(policy: Array, environments: Array) -> Array:
-    """One policy in some environments: (q or more, D)."""
+    """Return pairs of one policy and some environments, padded: (q or more, D)."""
     return pad(paired(policy, environments), padded_size(len(environments)))
 
 
@@ -146,7 +159,7 @@ def _at_pairs(belief: Belief, x: JaxArray) -> tuple[JaxArray, JaxArray]:
 
 @compiled()
 def _excess(belief: Any, pi: JaxArray, x: JaxArray) -> tuple[JaxArray, JaxArray]:
-    """Mean and variance, (q,) each, of f(x) - fbar(pi) for a policy pi, (d,), and pairs x, (q, D)."""
+    """Mean and variance, (q,) each, of f(x) - fbar(pi) for one pi, (d,), and pairs x, (q, D)."""
     mean, variance = belief.mean_and_variance(pi[None])
     pair_mean, pair_variance = belief.pair_mean_and_variance(x)
     spread = pair_variance + variance - 2 * belief.cross(pi[None], x)[:, 0]

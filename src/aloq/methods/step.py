@@ -1,10 +1,11 @@
-"""One simulator call of the algorithm box: the most promising policy, or the leader, then the environment.
+"""One simulator call of the algorithm box: choose the policy, then the environment.
 
 leader      the policy believed best so far
 promising   the policy that the rule scores highest
 
-`next_pair` is the step. It is the same for one pair and for each pair of a batch. What differs is where it looks: over the
-whole space, or on a list of policies whose beliefs stand in tables. Both take a pair as being out once it is chosen.
+The policy is the most promising one or the leader. `next_pair` is the step. It is the same for one
+pair and for each pair of a batch. The place of the search differs: the whole space, or a list of
+policies whose beliefs are in tables. Both treat a pair as out for simulation once it is chosen.
 """
 
 from __future__ import annotations
@@ -29,14 +30,15 @@ from aloq.problem.encoding import Encoding
 from aloq.quadrature.belief import Belief, Tabulates, awaiting
 
 CANDIDATES = 64  # policies scored for each pair of a batch after the first
-# A list serves a whole batch: so many policies scattered, and so many each around the best of them.
+# A list serves a whole batch. It has LISTED policies, most of them scattered, and AROUND more
+# around each of the PEAKS best of these.
 LISTED = 128
 PEAKS, AROUND = 8, 16
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How a method chooses."""
+    """The rules by which a method chooses."""
 
     policy: PolicyRule
     environment: EnvironmentRule
@@ -47,19 +49,19 @@ class Rules:
 
 @dataclass(frozen=True, eq=False)
 class Situation:
-    """What a step is chosen from. `Situation.of` makes one."""
+    """The data for the choice of a step. `Situation.of` makes one."""
 
     encoding: Encoding
     history: History
     belief: Belief
     failures: Failures | None
     seed: int
-    initial: int  # simulations of the first design, after which the leader has every second turn
-    leader: Array  # (d,) the policy of highest mean, which stays as pairs go out
+    initial: int  # simulations of the first design; after these the leader has every second turn
+    leader: Array  # (d,) the policy of highest mean; it stays the same as pairs go out
 
     @classmethod
     def of(cls, encoding: Encoding, history: History, belief: Belief, failures: Failures | None, seed: int, initial: int) -> Situation:
-        """The situation in which the leader is to be found."""
+        """Return the situation. Finds the leader among the policies of the history."""
         policies = history.policies(encoding.policy_dim)
         size = padded_size(len(history.distinct().known))  # policies are fewer than pairs: one shape for each size of the belief
         return cls(encoding, history, belief, failures, seed, initial, policies[best_of(belief, policies, size)])
@@ -73,34 +75,37 @@ class Situation:
         return [self.seed, self.history.asked, use]
 
     def awaiting(self, point: Array) -> Situation:
-        """The situation with one more pair out."""
+        """Return the situation with one more pair out for simulation."""
         return replace(self, history=self.history.awaiting(point), belief=awaiting(self.belief, point))
 
 
 class Search(ABC):
-    """Where a step looks for its policy and its environment."""
+    """A search for the policy and the environment of a step."""
 
     now: Situation
 
     @abstractmethod
     def promising(self) -> Array:
-        """The policy that the rule scores highest, of those that have an environment left to be simulated in: (d,)."""
+        """Return the policy that the rule scores highest: (d,).
+
+        Only policies with an environment left to be simulated in count.
+        """
 
     @abstractmethod
     def doubts(self, pi: Array) -> tuple[float, float]:
-        """Standard deviation of fbar of the leader, and of the promising policy pi, (d,)."""
+        """Return the standard deviation of fbar of the leader, and of promising policy pi, (d,)."""
 
     @abstractmethod
     def environment(self, pi: Array) -> Array:
-        """The environment in which to simulate policy pi, (d,): (e,)."""
+        """Return the environment in which to simulate policy pi, (d,): (e,)."""
 
     @abstractmethod
     def await_pair(self, point: Array) -> None:
-        """Take a pair, (D,), as being out for simulation."""
+        """Treat a pair, (D,), as out for simulation."""
 
 
 def next_pair(rules: Rules, search: Search) -> Array:
-    """The next pair to simulate: (D,)."""
+    """Return the next pair to simulate: (D,)."""
     if rules.pair is not None:
         now = search.now
         return rules.pair.choose(now.belief, now.encoding, now.policies, now.leader, now.history.settled, now.seeded(1))
@@ -109,7 +114,11 @@ def next_pair(rules: Rules, search: Search) -> Array:
 
 
 def _next_policy(intensify: Intensify | None, search: Search) -> Array:
-    """The most promising policy; every other time the leader, while it has environments left to be simulated in."""
+    """Return the most promising policy, or the leader.
+
+    The leader has every second turn, while it has environments left to be simulated in and
+    `intensify` finds that it deserves another simulation.
+    """
     now = search.now
     second_call = (now.history.asked - now.initial) % 2 == 1
     if intensify is None or not second_call or now.history.exhausted(now.leader, now.encoding.environment_count):
@@ -121,7 +130,7 @@ def _next_policy(intensify: Intensify | None, search: Search) -> Array:
 
 
 class WholeSpace(Search):
-    """Any rules and any belief. The maximiser finds the policy."""
+    """A search with any rules and any belief. The maximiser finds the policy."""
 
     def __init__(self, rules: Rules, now: Situation) -> None:
         self.rules, self.now = rules, now
@@ -145,10 +154,12 @@ class WholeSpace(Search):
 
 
 class FewCandidates(WholeSpace):
-    """Any rules and any belief, for a batch. After the first pair, the policy is the best of a few candidates.
+    """A search for a batch, with any rules and any belief.
 
-    The candidates are fresh ones for each pair, since those already chosen have lost their promise. So is the rule's
-    reference, since the belief has changed. In a `hurry` there is no time for the maximiser, and `first` is None.
+    After the first pair, the policy is the best of a few candidates. Each pair has new candidates,
+    because those already chosen are no longer promising. It also has a new reference of the rule,
+    because the belief has changed. In a `hurry` there is no time for the maximiser, and `first` is
+    None.
     """
 
     def __init__(self, rules: Rules, now: Situation, first: Array | None) -> None:
@@ -170,7 +181,10 @@ class FewCandidates(WholeSpace):
 
 
 class ListedPolicies(Search):
-    """Policies and environments on one list for the whole batch. Tables of their beliefs make each pair much faster."""
+    """A search for a batch among listed policies and environments.
+
+    The list serves the whole batch. Tables of the belief make the choice of each pair much faster.
+    """
 
     def __init__(
         self, policy: Pointwise, environment: Scored, now: Situation, first: Array | None, theta: Array, belief: Tabulates
@@ -190,7 +204,11 @@ class ListedPolicies(Search):
         return self._policies[int(next(some_left, order[0]))]
 
     def _scores(self) -> Array:
-        """As the rule has them; where failures cluster, above the lowest of the list and by the chance to see them."""
+        """Return the rule's scores of the listed policies.
+
+        If there were failures, scores are counted from the lowest of the list and multiplied by the
+        chance that the policy can be simulated.
+        """
         scores: Array = self._policy.score_of(self._tables.mean.mean(axis=0), self._std())
         return scores if self._chance is None else (scores - scores.min()) * self._chance
 
@@ -215,7 +233,10 @@ class ListedPolicies(Search):
 
 
 def batch_search(rules: Rules, now: Situation, hurry: bool) -> Search:
-    """For pairs chosen from one belief, each as if those before it were out: by tables where rules and belief allow it."""
+    """Return the search for pairs that are chosen from one belief.
+
+    Each is chosen as if those before it were out. Uses tables if rules and belief allow it.
+    """
     first = None if hurry or rules.pair is not None else WholeSpace(rules, now).promising()
     policy, environment, belief, theta = rules.policy.after_first(), rules.environment, now.belief, whole(now.encoding)
     if theta is None or rules.pair is not None:
@@ -226,7 +247,10 @@ def batch_search(rules: Rules, now: Situation, hurry: bool) -> Search:
 
 
 def _listed(rule: PolicyRule, now: Situation, first: Array | None) -> Array:
-    """The leader, the first promising policy, policies scattered, and more around the most promising of them."""
+    """Return the list: the leader, the first promising policy, scattered policies, and more.
+
+    The others lie around the most promising of these.
+    """
     seed, leader = now.seeded(5), now.leader
     start = leader if first is None else first
     some = np.concatenate([leader[None], start[None], _scattered(now, LISTED - 2, seed)])
@@ -236,7 +260,10 @@ def _listed(rule: PolicyRule, now: Situation, first: Array | None) -> Array:
 
 
 def _scattered(now: Situation, count: int, seed: list[int]) -> Array:
-    """Policies all over the space and near those that are known: (count, d)."""
+    """Return policies all over the space and near those that are known: (count, d).
+
+    Those of an archive are drawn at random.
+    """
     rng, archive = np.random.default_rng(seed), now.encoding.candidates
     if archive is not None:
         return archive[rng.integers(len(archive), size=count)]
@@ -244,7 +271,10 @@ def _scattered(now: Situation, count: int, seed: list[int]) -> Array:
 
 
 def _around(encoding: Encoding, peaks: Array, seed: list[int]) -> Array:
-    """Policies around each of `peaks`, (p, d), at several scales; of an archive, the nearest: (p·AROUND, d)."""
+    """Return policies around each of `peaks`, (p, d), at several scales: (p·AROUND, d).
+
+    Of an archive, they are the nearest ones.
+    """
     archive, rng = encoding.candidates, np.random.default_rng(seed)
     if archive is not None:
         distance = np.sum((peaks[:, None] - archive[None]) ** 2, axis=-1)
@@ -255,5 +285,5 @@ def _around(encoding: Encoding, peaks: Array, seed: list[int]) -> Array:
 
 
 def _number(row: Array, rows: Array) -> int:
-    """Where a row stands on a list that has it."""
+    """Return the number of a row in a list that contains it."""
     return int(np.argmax(np.all(rows == row, axis=1)))

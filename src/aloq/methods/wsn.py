@@ -1,9 +1,9 @@
-"""The method of Williams, Santner and Notz (2000), the paper's baseline WSN: expected improvement for the policy.
-
-The belief is ALOQ's without the warp. The policy maximises the expected improvement of fbar over the best of all visited policies; the
-environment is chosen as in ALOQ; there is no intensification. The method knows listed environments only: a law with a density is
-replaced by 100 equidistant values, as in the paper, each with the probability of its surroundings. Equidistant is meant in the environment
-itself (its unit coordinate), not in probability.
+"""The method of Williams, Santner and Notz (2000), the paper's baseline WSN.
+The belief is that of ALOQ without the warp. The policy maximises the expected improvement of fbar
+over the best of all visited policies. The environment is chosen as in ALOQ. There is no
+intensification. The method needs listed environments. So a law with a density is replaced by 100
+equidistant values, as in the paper, each with the probability of its surroundings. They are
+equidistant in the environment itself (its unit coordinate), not in probability.
 """
 
 from __future__ import annotations
@@ -28,9 +28,12 @@ def _search() -> ALOQ:
 @register
 @dataclass(frozen=True)
 class WSN:
-    """Expected improvement for the policy, least variance of fbar for the environment, one call a step.
+    """Expected improvement for the policy, and least variance of fbar for the environment.
 
-    `search` chooses the pairs, after the same initial ones as ALOQ; `levels` is the number of values that stand for a law with a density.
+    Each step makes one simulator call.
+
+    `search` chooses the pairs, after the same initial ones as ALOQ. `levels` is the number of
+    values that replace a law with a density.
     """
 
     search: ALOQ = field(default_factory=_search)
@@ -41,19 +44,19 @@ class WSN:
             raise ProblemError(f"`levels` must be at least 2, but it is {self.levels!r}.")
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
-        """The policy of highest expected improvement, and the environment that tells most about it."""
+        """Return the policy of highest expected improvement, and its most telling environment."""
         if self.search.designing(encoding, history):
             return self.search.suggest(encoding, history, state, seed)
         return self.search.suggest(encoding.on_levels(self.levels), history, state, seed)
 
     def predict(self, encoding: Encoding, history: History, state: State | None, seed: int, policies: Array) -> Prediction:
-        """Belief about fbar at policies, (m, d)."""
+        """Return the belief about fbar at policies, (m, d)."""
         return self.search.predict(encoding.on_levels(self.levels), history, state, seed, policies)
 
     def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
-        """The policy of highest expected fbar among those simulated."""
+        """Return the policy of highest expected fbar among those simulated."""
         return self.search.recommend(encoding.on_levels(self.levels), history, state, seed)
 
     def belief(self, encoding: Encoding, history: History, state: State | None, seed: int) -> ScaledBelief:
-        """The belief itself, about listed environments."""
+        """Return the belief itself, about listed environments."""
         return self.search.belief(encoding.on_levels(self.levels), history, state, seed)

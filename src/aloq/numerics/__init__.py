@@ -1,1 +1,1 @@
-"""What serves all computation and knows no statistics: precision, padding, compilation, threads, minimisation."""
+"""Numerical tools without statistics: precision, padding, compilation, threads, minimisation."""

@@ -1,4 +1,7 @@
-"""BFGS with a backtracking line search as one flat loop: each turn is one evaluation, so that it batches under `vmap` without waste."""
+"""BFGS with a backtracking line search, as one flat loop.
+
+Each turn of the loop is one evaluation. So the loop batches under `vmap` without waste.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ ARMIJO = 1e-4
 
 
 class Descent(NamedTuple):
-    """Where a minimisation stands."""
+    """The state of a minimisation."""
 
     x: Array  # (P,)
     value: Array  # ()
@@ -28,7 +31,8 @@ def minimize(
 ) -> Descent:
     """Minimise from x in at most `turns` evaluations.
 
-    Stops when the decrease a Newton step promises is below `tolerance`; no step is longer than `reach` in any coordinate.
+    Stops when the decrease that a Newton step promises is below `tolerance`. No step is longer than
+    `reach` in any coordinate.
     """
 
     def turn(s: Descent) -> Descent:
@@ -51,14 +55,14 @@ def minimize(
             done=done | ((s.turns == 0) & ~accept),
         )
 
-    # The first turn evaluates x itself: one piece of code to compile, not two.
+    # The first turn evaluates x itself, so `value_and_grad` is compiled once, not twice.
     one = jnp.ones((), x.dtype)
     start = Descent(x, one * jnp.inf, jnp.zeros_like(x), inverse_hessian, one, jnp.asarray(0), jnp.asarray(False))
     return lax.while_loop(lambda s: ~s.done & (s.turns < turns), turn, start)
 
 
 def _updated(inverse_hessian: Array, dx: Array, dg: Array) -> Array:
-    """The BFGS update; skipped where the curvature along the step is not positive."""
+    """Return the BFGS update. It is skipped where the curvature along the step is not positive."""
     curvature = dx @ dg
     good = curvature > 1e-12 * jnp.sqrt((dx @ dx) * (dg @ dg))
     rho = 1 / jnp.where(good, curvature, 1.0)

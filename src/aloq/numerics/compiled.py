@@ -1,8 +1,9 @@
-"""Compiled functions, and who runs them.
+"""Compiled functions, and the runners that may run them for a thread.
 
-A step of a method is plain Python around a few compiled functions. What lies between two of them is cheap.
-Many studies can therefore share one device. Where a thread has a runner, calls of compiled functions go to it, and it
-runs the calls of many studies as one batch. Elsewhere a compiled function is the function under `jax.jit`.
+A step of a method is plain Python around a few compiled functions. The Python between two of them
+is cheap. Many studies can therefore share one device. If a thread has a runner, its calls of
+compiled functions go to the runner, which runs the calls of many studies as one batch. Otherwise a
+compiled function is the function under `jax.jit`.
 """
 
 from __future__ import annotations
@@ -22,10 +23,13 @@ Static = tuple[tuple[str, Any], ...]
 
 
 class Compiled(Generic[T]):
-    """A pure function of arrays, compiled once for each value of its static arguments and each shape of the others.
+    """A pure function of arrays.
 
-    `wait_for_all` matters to studies that run in step. A study that comes to such a function waits there for the
-    others: what comes before takes some of them longer, and what comes after is worth doing together.
+    It is compiled once for each value of its static arguments and each shape of the others.
+
+    `wait_for_all` matters to studies that run in step. A study that calls such a function waits
+    there for the others. The work before takes some of them longer, and the work after is worth
+    doing together.
     """
 
     def __init__(self, function: Callable[..., T], static: tuple[str, ...], wait_for_all: bool) -> None:
@@ -40,12 +44,12 @@ class Compiled(Generic[T]):
         return self._alone(*args, **kwargs) if runner is None else runner.run([self._call(*args, **kwargs)])[0]
 
     def each(self, calls: Sequence[tuple[Any, ...]]) -> list[T]:
-        """Return the results for several tuples of arguments, none of which waits for another."""
+        """Return the results for several tuples of arguments. No call waits for another."""
         runner = _runner.get()
         return [self._alone(*call) for call in calls] if runner is None else runner.run([self._call(*call) for call in calls])
 
     def mapped(self, static: Static, arguments: dict[str, Any]) -> T:
-        """Run all lanes at once: `arguments` and the result have them on a leading axis."""
+        """Run all lanes at once. Lanes are the leading axis of `arguments` and of the result."""
         return self._mapped(static, arguments)
 
     def _call(self, *args: Any, **kwargs: Any) -> Call:
@@ -59,7 +63,7 @@ class Compiled(Generic[T]):
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One call of a compiled function, by the names of its arguments."""
+    """One call of a compiled function, with its arguments by name."""
 
     function: Compiled[Any]
     static: Static
@@ -69,7 +73,8 @@ class Call:
 class Runner(Protocol):
     """Runs compiled functions for a thread.
 
-    Results may be anything that NumPy makes arrays of, and that the runner takes back as arguments.
+    Results may be anything that NumPy can convert to arrays and that the runner accepts as
+    arguments of later calls.
     """
 
     def run(self, calls: list[Call]) -> list[Any]: ...
@@ -89,5 +94,5 @@ def run_by(runner: Runner) -> Iterator[None]:
 
 
 def compiled(*, static: tuple[str, ...] = (), wait_for_all: bool = False) -> Callable[[Callable[..., T]], Compiled[T]]:
-    """Decorate a function to be compiled; `static` names the arguments that are no arrays."""
+    """Decorate a function to be compiled. `static` names the arguments that are not arrays."""
     return lambda function: Compiled(function, static, wait_for_all)

@@ -1,6 +1,7 @@
-"""The numerical setting all computation runs in: float64, compiled functions kept on disk.
+"""The numerical setting of all computation: float64, with compiled functions kept on disk.
 
-Nothing here outlives its `with`: importing or using aloq leaves the caller's JAX settings as they were.
+No setting outlives its `with` block. Importing or using aloq leaves the caller's JAX settings as
+they were.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ def computing() -> Iterator[None]:
 
 
 def cache_folder() -> Path | None:
-    """Where compiled programs are kept: `ALOQ_CACHE`, else the user's cache folder. `ALOQ_CACHE=off` switches it off."""
+    """Return the folder for compiled programs: `ALOQ_CACHE`, else one in the user's cache folder.
+
+    `ALOQ_CACHE=off` switches the cache off; the result is then None.
+    """
     chosen = os.environ.get(CACHE_VARIABLE, "")
     if chosen.lower() in ("off", "0", "no", "false"):
         return None
@@ -46,7 +50,7 @@ def cache_folder() -> Path | None:
 
 @contextmanager
 def _compilation_cache() -> Iterator[None]:
-    """Use aloq's own compilation cache unless the caller has one, and put everything back afterwards."""
+    """Use aloq's own compilation cache unless the caller has one. Restore all settings after."""
     global _depth
     folder = cache_folder()
     if _depth or folder is None or _setting("jax_compilation_cache_dir") is not None or not _writable(folder):
@@ -81,7 +85,10 @@ def _set(name: str, value: Any) -> None:
 
 
 def _writable(folder: Path) -> bool:
-    """Make the folder if need be; a home without write permission must not stop a study."""
+    """Return whether the folder can be written to. Makes it if need be.
+
+    Never raises: a home folder without write permission must not stop a study.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError:

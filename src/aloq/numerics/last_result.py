@@ -1,4 +1,4 @@
-"""What was computed last, for whoever asks the same again."""
+"""Keep the last result of a function for a call with the same arguments."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ T = TypeVar("T")
 
 
 def keep_last_result(function: Callable[P, T]) -> Callable[P, T]:
-    """A pure function that keeps its last result, in each thread its own.
+    """Decorate a pure function to keep its last result, separately in each thread.
 
-    A study that is asked for the best policy and then for the next trial needs the same belief twice, and all that comes before it.
+    A study that is asked for the best policy and then for the next trial needs the same belief
+    twice, and every result that the belief is computed from.
     """
     memory = threading.local()
 
@@ -33,7 +34,7 @@ def keep_last_result(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def _key(arguments: Any) -> Hashable:
-    """Equal for equal arguments only: arrays by what is in them, all else by itself."""
+    """Return a key that is equal for equal arguments only. Arrays are compared by their content."""
     leaves, structure = jax.tree.flatten(arguments)
     return structure, tuple(_content(leaf) for leaf in leaves)
 

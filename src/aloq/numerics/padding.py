@@ -1,4 +1,4 @@
-"""Few array sizes, so that few functions are compiled."""
+"""Padding to a few array sizes, so that functions are compiled for few shapes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from numpy.typing import NDArray
 
 
 def padded_size(n: int, smallest: int = 64) -> int:
-    """The next of 64, 96, 128, 192, 256, 384, ...: a study meets a handful of shapes, so it compiles a handful of times.
+    """Return the first of 64, 96, 128, 192, 256, 384, ... that is at least n.
 
-    Steps of a half between powers of two: with n³ work, a full step would waste up to seven eighths of it.
+    A study then meets a handful of shapes, so it compiles a handful of times. There is one size
+    between two powers of two: with powers of two alone, up to seven eighths of n³ work would be
+    wasted.
     """
     size = smallest
     while size < n:

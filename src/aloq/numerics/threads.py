@@ -1,8 +1,9 @@
 """One thread in the BLAS that JAX's Cholesky factorisation and NumPy's products run on.
 
-JAX takes LAPACK from scipy, whose OpenBLAS starts a thread a core; NumPy has one of its own. On matrices of our size (16 to 512 rows) the
-threads wait for each other longer than they compute: on two cores a step took 2 times as long with them, and 40 times when another process
-wanted a core.
+JAX takes LAPACK from scipy, whose OpenBLAS starts one thread per core. NumPy has an OpenBLAS of its
+own. On matrices of our size (16 to 512 rows) the threads wait for each other longer than they
+compute. On two cores a step took 2 times as long with them, and 40 times as long when another
+process wanted a core.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ import numpy as np
 import scipy
 
 _lock = Lock()
-_inside = 0  # threads that compute now
-_before: list[int] = []  # threads that each OpenBLAS had before the first of them
+_inside = 0  # Python threads that compute now
+_before: list[int] = []  # thread count of each OpenBLAS before the first of these began
 
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """Hold scipy's and NumPy's OpenBLAS to one thread; do nothing where they were built on another BLAS."""
+    """Limit scipy's and NumPy's OpenBLAS to one thread. Do nothing for a build on another BLAS."""
     global _inside, _before
     with _lock:
         if _inside == 0:
@@ -44,7 +45,7 @@ def single_threaded() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _openblas() -> tuple[tuple[Callable[[], int], Callable[[int], None]], ...]:
-    """How to count and to limit the threads of each library, as the wheels ship them."""
+    """Return two functions for each OpenBLAS in the wheels: count its threads, and limit them."""
     return tuple(found for package in (scipy, np) if (found := _library(Path(str(package.__file__)).parent)) is not None)
 
 

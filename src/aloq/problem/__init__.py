@@ -1,1 +1,1 @@
-"""What is optimised: variables, distributions, direction, objective. Frozen, and written as JSON."""
+"""Problems: variables, distributions, direction, objective. All are frozen and written as JSON."""

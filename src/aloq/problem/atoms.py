@@ -1,4 +1,4 @@
-"""Laws that take listed values: what they list, with which probabilities, and on which axes."""
+"""Laws that take listed values: their values, probabilities and axes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from aloq.problem.errors import ProblemError
 from aloq.problem.variables import Choice
 
 MISSING = 1e-9  # the mass that enumerating a scipy law may leave out
-WHOLE = 1024  # a support up to this size is listed whole, however unlikely its ends
+WHOLE = 1024  # a support up to this size is listed whole, however unlikely its ends are
 MOST = 100_000
-MOST_LABELS = 4096  # of an environment: each is a point with a coordinate for every label, so that the numbers go with the square
+# The limit for an environment's Choice. Each label is a point with one coordinate for every label,
+# so memory grows with the square of their number.
+MOST_LABELS = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +31,7 @@ class Atoms:
     columns: tuple[Sequence[Value] | Array, ...]  # R values for each name
     weights: Array  # (R,) sum to 1; zeros mark values that are in the range but never happen
     axes: tuple[Axis, ...]  # one for each name
-    endless: bool = False  # listed up to a tail, which another problem's range may cut shorter
+    endless: bool = False  # True: the list stops in a tail, and another problem's range may stop it earlier
 
 
 def discrete(name: str, law: Discrete) -> Atoms:
@@ -55,7 +57,7 @@ def samples(names: tuple[str, ...], law: Samples) -> Atoms:
 
 
 def enumerated(name: str, law: Any) -> Atoms:
-    """The atoms of a frozen scipy law on the whole numbers (shifted by its `loc`)."""
+    """The atoms of a frozen scipy law on the whole numbers, shifted by its `loc`."""
     check_scalar(law)
     low, high = _span(law)
     if not high - low < MOST:

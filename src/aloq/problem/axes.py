@@ -1,6 +1,7 @@
-"""One variable on the unit cube: its columns, and the way there and back.
+"""One variable on the unit cube: its columns, and the conversion of values to them and back.
 
-u      (m, w)  unit coordinates of one variable; w = 0 for a constant, 1 for a number, k for one of k >= 3 labels
+u      (m, w)  unit coordinates of one variable
+               w = 0 for a constant, 1 for a number, k for one of k >= 3 labels
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from aloq.problem.checks import Array, Value
 from aloq.problem.errors import ProblemError, nearest
 from aloq.problem.variables import label_key
 
-# A value may miss its bounds by this part of the range, as 0.1 + 0.2 misses 0.3.
+# A value may lie outside its bounds by this part of the range: rounding makes 0.1 + 0.2 exceed 0.3.
 SLACK = 1e-9
 _SHOWN = 20  # labels quoted in a message
-_COMPARED = 1000  # labels among which a misspelt one is looked for
+_COMPARED = 1000  # labels that a misspelt one is compared with
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,10 @@ class Log:
 
 @dataclass(frozen=True)
 class Asinh:
-    """The scale asinh((v - center) / spread): linear in the bulk of a law, logarithmic in its tails."""
+    """The scale asinh((v - center) / spread).
+
+    It is linear in the bulk of a law and logarithmic in its tails.
+    """
 
     center: float
     spread: float
@@ -71,24 +75,24 @@ class Axis(ABC):
     @property
     @abstractmethod
     def width(self) -> int:
-        """How many columns the variable takes."""
+        """The number of columns that the variable takes."""
 
     @property
     def warped(self) -> bool:
-        """Whether distances along the columns mean something that a warp could bend."""
+        """Whether a warp may be applied: distances along the columns must have a meaning."""
         return True
 
     @abstractmethod
     def encode(self, values: Sequence[Any] | Array) -> Array:
-        """Unit coordinates (m, w) of m values, or an error if one of them is none of this variable's."""
+        """Return unit coordinates (m, w) of m values. Raises if the variable cannot take one."""
 
     @abstractmethod
     def decode(self, u: Array) -> Value:
-        """The value at, or nearest to, the unit coordinates u (w,)."""
+        """Return the value at, or nearest to, the unit coordinates u (w,)."""
 
     @abstractmethod
     def snap(self, u: Array) -> Array:
-        """The nearest coordinates that some value has, for each row of u (m, w)."""
+        """Return, for each row of u (m, w), the nearest coordinates that belong to a value."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,7 @@ class RealAxis(Axis):
         return float(self.values(u)[0])
 
     def values(self, u: Array) -> Array:
-        """The numbers at unit coordinates of any shape; both bounds are met exactly."""
+        """Return the numbers at unit coordinates of any shape. 0 and 1 give the exact bounds."""
         start, length = self._extent()
         v = np.clip(self.scale.backward(start + u * length), self.low, self.high)
         return np.where(u <= 0, self.low, np.where(u >= 1, self.high, v))
@@ -166,7 +170,10 @@ class IntegerAxis(Axis):
 
 @dataclass(frozen=True, eq=False)
 class ChoiceAxis(Axis):
-    """One of k labels: no column for k = 1, a 0/1 column for k = 2, else k columns of which one is 1."""
+    """One of k labels.
+
+    It has no column for k = 1, a 0/1 column for k = 2, and else k columns of which one is 1.
+    """
 
     name: str
     labels: tuple[Value, ...]
@@ -203,7 +210,7 @@ class ChoiceAxis(Axis):
 
     def _index(self, value: Any) -> int:
         value = checks.plain(value)
-        # Arbitrary objects may define == and hash as they like; only plain values can be labels.
+        # Only plain values can be labels. Other objects may define == and hash as they like.
         if value is None or isinstance(value, bool | int | float | str):
             index = self._places.get(label_key(value))
             if index is not None:
@@ -219,7 +226,7 @@ class ChoiceAxis(Axis):
 
 @dataclass(frozen=True)
 class ConstantAxis(Axis):
-    """A number that never varies: no column."""
+    """A number that never varies. It has no column."""
 
     name: str
     value: int | float
@@ -246,7 +253,7 @@ class ConstantAxis(Axis):
 
 
 def number_axis(name: str, values: Sequence[int | float] | Array) -> Axis:
-    """The axis of a number known by the values it takes."""
+    """Return the axis of a number, given the values that it takes."""
     low, high = float(np.min(values)), float(np.max(values))
     return RealAxis(name, low, high) if low < high else ConstantAxis(name, low)
 

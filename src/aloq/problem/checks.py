@@ -1,4 +1,4 @@
-"""What users hand in, checked and made plain: numbers, names, probabilities, tables of points."""
+"""Check the user's input and make it plain: numbers, names, probabilities, tables of points."""
 
 from __future__ import annotations
 
@@ -14,28 +14,35 @@ from aloq.problem.errors import ProblemError
 Array = NDArray[np.float64]
 Value = None | bool | int | float | str
 
-# Probabilities typed by hand or summed in floating point miss 1 by less; a forgotten value misses it by more.
+# Probabilities that were typed by hand or summed in floating point miss 1 by less than this. A
+# forgotten value makes them miss it by more.
 SUM_TOLERANCE = 1e-8
 
 
 def plain(value: Any) -> Any:
-    """A NumPy (or other array library's) scalar as the Python number it holds; anything else as it is."""
+    """Return the Python number that a scalar of NumPy (or another array library) holds.
+
+    Anything else is returned as it is.
+    """
     return value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
 
 
 def number(value: Any, what: str) -> int | float:
-    """`value` as a finite Python number, or an error that begins with `what`."""
+    """Return `value` as a finite Python number, or raise an error that begins with `what`."""
     value = plain(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ProblemError(f"{what} must be a number, but got {value!r}{_kind(value)}. Write it as 2 or 2.0.")
     if not _is_finite(value):
         raise ProblemError(f"{what} must be finite, but got {value!r}. Give a number that float64 can hold.")
-    # An int subclass such as IntEnum, or a float subclass, would print and write as something else.
+    # A subclass of int or float, such as IntEnum, would print and be written as something else.
     return int(value) if isinstance(value, int) else float(value)
 
 
 def whole(value: Any, what: str) -> int:
-    """`value` as a Python int; a float counts if it is whole, since pandas and JSON turn ints into floats."""
+    """Return `value` as a Python int.
+
+    A whole float is accepted, because pandas and JSON turn ints into floats.
+    """
     value = number(value, what)
     if value != int(value):
         raise ProblemError(f"{what} must be a whole number, but got {value!r}. Round it, or use Real.")
@@ -43,7 +50,7 @@ def whole(value: Any, what: str) -> int:
 
 
 def sequence(values: Any, what: str) -> list[Any]:
-    """`values` as a list of plain values."""
+    """Return `values` as a list of plain values."""
     if isinstance(values, Mapping):
         raise ProblemError(f"{what} must be a list, but got a dict. Write values=list(d), p=list(d.values()).")
     if isinstance(values, str | bytes | set | frozenset) or not isinstance(values, Iterable):
@@ -52,7 +59,10 @@ def sequence(values: Any, what: str) -> list[Any]:
 
 
 def probabilities(p: Any, count: int, what: str) -> tuple[float, ...]:
-    """`p` as floats: `count` of them, none negative, adding up to 1. Kept as given; `normalized` rescales them."""
+    """Return `p` as floats. There must be `count` of them, none negative, with the sum 1.
+
+    They are kept as given; `normalized` rescales them.
+    """
     found = tuple(float(number(value, f"each probability of {what}")) for value in sequence(p, f"`p` of {what}"))
     if len(found) != count:
         raise ProblemError(
@@ -67,14 +77,14 @@ def probabilities(p: Any, count: int, what: str) -> tuple[float, ...]:
 
 
 def normalized(weights: ArrayLike) -> Array:
-    """Weights scaled to sum to 1."""
+    """Return the weights scaled to sum to 1."""
     w = np.asarray(weights, dtype=np.float64)
-    w = w / w.max()  # the sum of huge weights would overflow, that of tiny ones vanish
+    w = w / w.max()  # the sum of huge weights would overflow, and that of tiny ones would vanish
     return np.asarray(w / w.sum())
 
 
 def variable_name(name: Any) -> str:
-    """`name` if it can name a variable."""
+    """Return `name`. Raises if it cannot name a variable."""
     if not isinstance(name, str) or not name.strip():
         raise ProblemError(f"a variable's name must be a non-empty string, but got {name!r}. Name it, for example 'friction'.")
     try:
@@ -85,7 +95,7 @@ def variable_name(name: Any) -> str:
 
 
 def variable_names(names: Any, count: int, what: str) -> tuple[str, ...]:
-    """`names` as distinct names, one for each of `count` columns."""
+    """Return `names` as distinct names, one for each of `count` columns."""
     found = tuple(variable_name(name) for name in sequence(names, f"`names` of {what}"))
     if len(found) != count:
         raise ProblemError(f"{what} must have one name a column, but got {count} columns and {len(found)} names. Give one for each.")
@@ -96,7 +106,10 @@ def variable_names(names: Any, count: int, what: str) -> tuple[str, ...]:
 
 
 def table(points: Any, names: Any, what: str) -> tuple[Array, tuple[str, ...] | None]:
-    """Rows of finite numbers as a read-only (n, c) array, and their columns' names: those given, else a DataFrame's own."""
+    """Return rows of finite numbers as a read-only (n, c) array, and the names of their columns.
+
+    The names are those given, else those of a DataFrame, else None.
+    """
     if names is None:
         names = _column_names(points)
     found = _numeric(points, what)
@@ -115,7 +128,7 @@ def table(points: Any, names: Any, what: str) -> tuple[Array, tuple[str, ...] | 
 
 
 def check_width(low: float, high: float, what: str) -> None:
-    """Refuse a range so wide that its width overflows."""
+    """Raise if a range is so wide that its width overflows."""
     if not math.isfinite(high - low):
         raise ProblemError(f"{what} must span a range that float64 can hold, but goes from {low!r} to {high!r}. Rescale the variable.")
 
@@ -138,14 +151,14 @@ def _numeric(points: Any, what: str) -> Array:
 
 
 def _unboxed(points: NDArray[Any], what: str, way_out: str) -> Array:
-    # Object columns are what pandas makes of ints next to None, or of mixed number types.
+    # pandas makes object columns of ints next to None, and of mixed number types.
     if points.dtype.kind == "O" and all(isinstance(plain(v), int | float) or v is None for v in points.flat):
         return points.astype(np.float64)
     raise ProblemError(f"the points of {what} must be numbers, but got an array of {points.dtype}. {way_out}")
 
 
 def _column_names(points: Any) -> Sequence[str] | None:
-    """The column names of a DataFrame (or the name of a Series), if they are strings."""
+    """Return the column names of a DataFrame (or the name of a Series) if all are strings."""
     columns = list(points.columns) if hasattr(points, "columns") else [getattr(points, "name", None)]
     names = [column for column in columns if isinstance(column, str)]
     return names if len(names) == len(columns) else None

@@ -1,7 +1,8 @@
 """JSON of frozen dataclasses: `{"type": "Real", "low": 0.0, ...}`.
 
-Loading builds registered classes and named scipy distributions only; nothing in a file can name code to run. Floats survive bit for
-bit. The output is strict JSON: what JSON has no notation for is tagged, `{"type": "float", "value": "inf"}`.
+Loading builds registered classes and named scipy distributions only. A file cannot name code to
+run. Floats come back bit for bit. The output is strict JSON. Values that JSON has no notation for
+are tagged: `{"type": "float", "value": "inf"}`.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ _CLASSES: dict[str, type[Any]] = {}
 
 
 def register(cls: type[T]) -> type[T]:
-    """Class decorator: let `to_json` and `from_json` handle this dataclass, under its name."""
+    """Let `to_json` and `from_json` handle this dataclass, under its name. A class decorator."""
     name = cls.__name__
     if not dataclasses.is_dataclass(cls):
         raise TypeError(f"only dataclasses can be registered, but {name} is none. Put @dataclass(frozen=True) below @register.")
     known = _CLASSES.get(name)
-    # A reloaded module defines its classes again; that is not a clash.
+    # A reloaded module defines its classes again. That is not a clash.
     if name in _READERS or (known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__)):
         raise TypeError(f"the name of a registered class must be unique, but {name!r} is taken. Rename the class.")
     _CLASSES[name] = cls
@@ -36,7 +37,7 @@ def register(cls: type[T]) -> type[T]:
 
 
 def to_json(obj: Any) -> Any:
-    """`obj` as dicts, lists, strings, numbers, booleans and None."""
+    """Return `obj` as dicts, lists, strings, numbers, booleans and None."""
     if isinstance(obj, np.generic):
         obj = obj.item()
     if obj is None or isinstance(obj, bool | int | str):
@@ -57,7 +58,7 @@ def to_json(obj: Any) -> Any:
 
 
 def from_json(data: Any) -> Any:
-    """The object that `to_json` turned into `data`; sequences come back as lists."""
+    """Return the object that `to_json` turned into `data`. Sequences come back as lists."""
     if isinstance(data, list):
         return [from_json(item) for item in data]
     if not isinstance(data, Mapping):
@@ -77,14 +78,17 @@ def from_json(data: Any) -> Any:
 
 
 class EqualAsJSON:
-    """Mixin: equal if written alike, so that True is not 1 and arrays compare as a whole."""
+    """Mixin that makes objects equal if their JSON is equal.
+
+    True then differs from 1, and arrays compare as a whole.
+    """
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
         try:
             return self is other or _text(self) == _text(other)
-        except ProblemError:  # a law of the user's own has no JSON; it equals only itself
+        except ProblemError:  # a law of the user's own has no JSON, so it equals only itself
             return False
 
     def __hash__(self) -> int:
@@ -99,7 +103,8 @@ def _text(obj: Any) -> str:
 
 
 def _array(array: np.ndarray[Any, Any]) -> Any:
-    # `tolist` is a hundred times faster than walking, and a sample may hold a million numbers.
+    # A sample may hold a million numbers. `tolist` is a hundred times faster than one call of
+    # `to_json` for each.
     quick = array.dtype.kind in "biu" or (array.dtype.kind == "f" and bool(np.isfinite(array).all()))
     return array.tolist() if quick else to_json(array.tolist())
 
@@ -108,7 +113,7 @@ def _mapping(mapping: Mapping[Any, Any]) -> dict[str, Any]:
     wrong = [key for key in mapping if not isinstance(key, str)]
     if wrong:
         raise ProblemError(f"the keys of a mapping must be strings to be written as JSON, but got {wrong[0]!r}. Use str({wrong[0]!r}).")
-    if "type" in mapping:  # a variable may be called "type"; a pair list keeps it apart from the tag
+    if "type" in mapping:  # a variable may be called "type"; a list of pairs keeps it apart from the tag
         return {"type": "dict", "items": [[key, to_json(value)] for key, value in mapping.items()]}
     return {key: to_json(value) for key, value in mapping.items()}
 

@@ -1,16 +1,20 @@
-"""Few weighted nodes in the place of many samples.
+"""Replace many samples by a few weighted nodes.
 
 points   (R, w)  a sample in the unit cube, with weights p
 cell     some of its rows; its spread in a column is sum_i p_i (x_i - mean)^2
-MMD^2    sum_ij (p - q)_i (p - q)_j k(x_i, x_j): the squared distance between two kernel mean embeddings
+MMD^2    sum_ij (p - q)_i (p - q)_j k(x_i, x_j): the squared distance between two kernel mean
+         embeddings
 
-Cells are cut in two at the weighted median of the column in which they spread most, always the cell of largest spread next, and each
-becomes one node. In up to 3 columns the node is the cell's mean: the embedding then errs to second order in the size of cells, which are
-small. In more columns cells stay large, and means would draw the sample together; there the node is a row drawn from the cell.
+The cell of largest spread is always cut next. It is cut in two at the weighted median of the column
+in which it spreads most. In the end each cell becomes one node. In up to 3 columns the node is the
+cell's mean. Cells are small there, and the error of the embedding is of second order in their size.
+In more columns cells stay large, and means would draw the sample together. There the node is a row
+drawn from the cell.
 
-Measured for a squared exponential of length scale 0.3, with 1024 nodes in the place of 5,000 normal samples (squared norm of their
-embedding 0.85 to 0.36): MMD^2 of 4e-14, 6e-8, 8e-6, 3e-5, 1.4e-4 in 1, 2, 3, 4, 6 columns. 1024 rows drawn at random miss by 1e-4 to 4e-4,
-means by 1.5e-3 in 6 columns, and the 5,000 samples miss the normal law itself by 3e-5 to 1.3e-4.
+Measured for a squared exponential of length scale 0.3, with 1024 nodes in the place of 5,000 normal
+samples (squared norm of their embedding 0.85 to 0.36): MMD^2 of 4e-14, 6e-8, 8e-6, 3e-5, 1.4e-4 in
+1, 2, 3, 4, 6 columns. 1024 rows drawn at random miss by 1e-4 to 4e-4, and means miss by 1.5e-3 in 6
+columns. The 5,000 samples themselves miss the normal law by 3e-5 to 1.3e-4.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ Indices = NDArray[np.intp]
 
 
 class Cell(NamedTuple):
-    """A cell, ordered so that the one of largest spread comes first."""
+    """A cell. Cells compare so that the one of largest spread comes first."""
 
     priority: float  # minus the spread over all columns
     order: int  # breaks ties, so that members are never compared
@@ -39,13 +43,16 @@ class Cell(NamedTuple):
 
 
 def compress(points: Array, weights: Array, limit: int = LIMIT) -> tuple[Array, Array]:
-    """At most `limit` nodes and weights, given distinct points (R, w) of positive weights (R,)."""
+    """Return at most `limit` nodes and their weights.
+
+    The points (R, w) must be distinct, and their weights (R,) positive.
+    """
     members = [cell.members for cell in _cells(points, weights, limit)]
     mass = np.array([weights[rows].sum() for rows in members])
     if points.shape[1] <= MEAN_COLUMNS:
         nodes = [np.average(points[rows], axis=0, weights=weights[rows]) for rows in members]
     else:
-        rng = np.random.default_rng(0)  # fixed: the same sample must give the same nodes
+        rng = np.random.default_rng(0)  # a fixed seed, because the same sample must give the same nodes
         nodes = [points[rng.choice(rows, p=weights[rows] / weights[rows].sum())] for rows in members]
     return np.array(nodes), mass / mass.sum()
 
@@ -61,16 +68,17 @@ def _cells(points: Array, weights: Array, limit: int) -> list[Cell]:
 
 
 def _cell(points: Array, weights: Array, members: Indices, order: int) -> Cell:
-    if len(members) == 1:  # rounding could leave it a spread
+    if len(members) == 1:  # rounding could give it a spread above 0
         return Cell(0.0, order, 0, members)
     x, w = points[members], weights[members]
     spreads = w @ np.square(x - (w @ x) / w.sum())
-    # The smallest float keeps a cell of several rows ahead of single ones even where the squares underflow.
+    # The smallest float keeps a cell of several rows ahead of cells of one row, even where the
+    # squares underflow.
     return Cell(-max(float(spreads.sum()), 5e-324), order, int(spreads.argmax()), members)
 
 
 def _halves(points: Array, weights: Array, cell: Cell) -> tuple[Indices, Indices]:
-    """The members of a cell below and above the weighted median of its widest column."""
+    """Return the members of a cell below and above the weighted median of its widest column."""
     ranked = cell.members[np.argsort(points[cell.members, cell.widest], kind="stable")]
     below = np.cumsum(weights[ranked])
     cut = int(np.searchsorted(below, below[-1] / 2)) + 1

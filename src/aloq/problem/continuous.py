@@ -1,13 +1,15 @@
-"""Laws with a density: where they lie, how they are scaled, and the nodes that integrate over them.
+"""Laws with a density: their range, their scale, and the nodes that integrate over them.
 
 F      the law's distribution function, Q = F^-1 its quantile function
 level  a probability u, standing for the value v = Q(u)
 
-Expectations are integrals over levels, E g(v) = int_0^1 g(Q(u)) du, by Gauss-Legendre rules on panels that close in on both tails. Every
-panel so carries its exact probability, and infinite or discontinuous densities do no harm: only Q is evaluated. With 12 nodes on each of
-10 panels, kernel means of a squared exponential of length scale 0.2 or more are exact to a relative 1e-6 for laws from uniform to
-lognorm(2), gamma(0.1) and t(3). Gauss-Legendre in v weighted by the density was more accurate for normal laws (1e-15), but missed by
-1e-4 for gamma(0.1) and 1e-5 for triang.
+Expectations are integrals over levels, E g(v) = int_0^1 g(Q(u)) du. They are computed by
+Gauss-Legendre rules on panels that get shorter towards both tails. Every panel then has its exact
+probability. Infinite or discontinuous densities do no harm, because only Q is evaluated. With 12
+nodes on each of 10 panels, kernel means of a squared exponential of length scale 0.2 or more are
+exact to a relative 1e-6 for laws from uniform to lognorm(2), gamma(0.1) and t(3). Gauss-Legendre in
+v weighted by the density was more accurate for normal laws (1e-15), but missed by 1e-4 for
+gamma(0.1) and 1e-5 for triang.
 """
 
 from __future__ import annotations
@@ -25,12 +27,14 @@ from aloq.problem.checks import Array
 from aloq.problem.errors import ProblemError
 
 TAIL = 1e-7  # an unbounded law is cut at this level on either side
-FAR = 10.0  # a bound is out of reach if it lies this many times the law's reach beyond it
+# A bound of the support counts as far if it lies more than this many widths beyond the range from
+# the level TAIL to the level 1 - TAIL.
+FAR = 10.0
 LEVELS = np.array([0.0, 1e-4, 1e-2, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1 - 1e-4, 1.0])
 PER_PANEL = 12
 UNIFORM_NODES = 64
 HISTOGRAM_NODES = 128
-HISTOGRAM_BINS = 512  # with more bins than this, the general rule is as good
+HISTOGRAM_BINS = 512  # for more bins than this, the general rule is as good
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +61,7 @@ class Continuous:
         return np.clip(_quantile(self.law, u), self.low, self.high)
 
     def nodes(self, low: float, high: float) -> tuple[Array, Array]:
-        """Values (N,) and weights (N,) that integrate over the law, given that it falls in [low, high]."""
+        """Return values (N,) and weights (N,) that integrate over the law within [low, high]."""
         levels, count = self._panels()
         bottom = float(self.law.cdf(low)) if low > self.low else 0.0
         top = float(self.law.cdf(high)) if high < self.high else 1.0
@@ -69,7 +73,7 @@ class Continuous:
         return np.clip(self.quantile(u.ravel()), low, high), weights / weights.sum()
 
     def _panels(self) -> tuple[Array, int]:
-        """The levels that separate panels, and the number of nodes on each."""
+        """Return the levels that separate panels, and the number of nodes on each panel."""
         edges = frozen.bin_levels(self.law)
         if edges is not None and len(edges) <= HISTOGRAM_BINS:  # Q is linear on each bin
             return edges, int(np.clip(HISTOGRAM_NODES // len(edges), 2, PER_PANEL))
@@ -80,7 +84,7 @@ class Continuous:
 
 
 def continuous(name: str, law: Any) -> Continuous:
-    """The law of one variable, checked."""
+    """Return the law of one variable. Raises if aloq cannot use it."""
     check_scalar(law)
     bounds = tuple(float(bound) for bound in support(law))
     low, high = (float(q) for q in _quantile(law, np.array([TAIL, 1 - TAIL])))
@@ -96,7 +100,7 @@ def continuous(name: str, law: Any) -> Continuous:
 
 
 def check_scalar(law: Any) -> None:
-    """Refuse arrays of laws and laws whose parameters scipy answers with NaN."""
+    """Raise for an array of laws, and for parameters that make scipy return NaN."""
     with np.errstate(all="ignore"):
         median = np.asarray(law.ppf(0.5))
     if median.ndim:
@@ -108,7 +112,10 @@ def check_scalar(law: Any) -> None:
 
 
 def check_variance(law: Any) -> None:
-    """Refuse laws whose variance is infinite or undefined: their expectations hang on values no simulation will see."""
+    """Raise if a law's variance is infinite or undefined.
+
+    Its expectations would depend on values that no simulation will see.
+    """
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         variance = float(frozen.standard_variance(law))
@@ -120,14 +127,18 @@ def check_variance(law: Any) -> None:
 
 
 def support(law: Any) -> tuple[float, float]:
-    """The ends of a law's support, infinite ones included."""
+    """Return the ends of a law's support, which may be infinite."""
     with np.errstate(all="ignore"):
         low, high = law.support() if hasattr(law, "support") else law.ppf(np.array([0.0, 1.0]))
     return float(low), float(high)
 
 
 def _quantile(law: Any, u: Array) -> Array:
-    """Q(u); above the median from the upper tail where the law offers `isf`, since 1 - u is exact there and Q(u) may not be."""
+    """Return Q(u).
+
+    Above the median it is computed from the upper tail if the law has `isf`, because 1 - u is exact
+    there and `ppf` may not be.
+    """
     upper = (u > 0.5) & hasattr(law, "isf")
     v = np.empty(u.shape)
     try:

@@ -1,4 +1,7 @@
-"""How the environment varies: listed values, or a joint sample. Frozen scipy distributions and `Choice` serve as they are."""
+"""Distributions of the environment: listed values, or a joint sample.
+
+Frozen scipy distributions and `Choice` are used as they are.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,17 @@ from aloq.problem.checks import Array
 from aloq.problem.codec import EqualAsJSON, register
 from aloq.problem.errors import ProblemError
 
-# Two values closer than this part of the range would fall together in the unit cube.
+# Two values that are closer than this part of the range would coincide in the unit cube.
 CLOSEST = 1e-12
 
 
 @register
 @dataclass(frozen=True, eq=False)
 class Discrete(EqualAsJSON):
-    """A number that takes listed values with probabilities `p` (equal ones if None). A value of probability 0 still marks the range."""
+    """A number that takes listed values with probabilities `p` (equal ones if None).
+
+    A value of probability 0 still extends the range.
+    """
 
     values: tuple[int | float, ...]
     p: tuple[float, ...] | None = None
@@ -43,9 +49,10 @@ class Discrete(EqualAsJSON):
 @register
 @dataclass(frozen=True, eq=False)
 class Samples(EqualAsJSON):
-    """A joint sample of numbers, one draw a row: an array, a list of rows, or a DataFrame, whose columns then name the variables.
+    """A joint sample of numbers, one draw a row.
 
-    `weights` need not sum to 1 (importance weights do not); None means equal ones.
+    `points` is an array, a list of rows, or a DataFrame, whose columns then name the variables.
+    `weights` need not sum to 1 (importance weights do not). None means equal weights.
     """
 
     points: Array

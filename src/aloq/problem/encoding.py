@@ -1,4 +1,4 @@
-"""Between the user's dicts and the unit cube that everything else works in.
+"""Convert between the user's dicts and the unit cube that all other code works in.
 
 d, e   columns of the policy and of the environment
 F      independent parts (factors) of the environment
@@ -34,12 +34,17 @@ class Factor:
     columns: tuple[int, ...]  # its columns among the environment's e columns
     nodes: Array  # (N, len(columns)) unit coordinates
     weights: Array  # (N,) sum to 1, all > 0
-    finite: bool  # True: the nodes are the support itself; False: they stand for a law with a density, or for groups of many samples
+    # True: the nodes are the support itself. False: they stand for a law with a density, or for
+    # groups of many samples.
+    finite: bool
 
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """What is asked, in the unit cube: the variables as its columns, p(environment) as nodes there, and the objective."""
+    """A problem in the unit cube.
+
+    It holds the variables as columns, p(environment) as nodes in these, and the objective.
+    """
 
     policy_dim: int  # d
     environment_dim: int  # e
@@ -53,27 +58,33 @@ class Encoding:
 
     @property
     def environment_count(self) -> float:
-        """How many environments tell different things. A float, because products of many factors are huge."""
+        """The number of combinations of the factors' nodes.
+
+        It is a float, because the product of many factors is huge.
+        """
         return float(np.prod([float(len(factor.weights)) for factor in self.factors]))
 
     def encode_policy(self, policy: Mapping[str, Any]) -> Array:
-        """The point (d,) of a policy; names and values must be the problem's."""
+        """Return the point (d,) of a policy. Its names and values must be those of the problem."""
         return self.space.encode(policy)
 
     def decode_policy(self, x: ArrayLike) -> dict[str, Value]:
-        """The policy at, or nearest to, the point x (d,)."""
+        """Return the policy at, or nearest to, the point x (d,)."""
         return self.space.decode(_row(x, self.policy_dim))
 
     def snap_policies(self, x: ArrayLike) -> Array:
-        """The nearest points (m, d) that are policies."""
+        """Return the nearest points (m, d) that are policies."""
         return self.space.snap(_rows(x, self.policy_dim))
 
     def encode_environment(self, environment: Mapping[str, Any]) -> Array:
-        """The point (e,) of an environment; numbers may lie between the listed values, but not outside their range."""
+        """Return the point (e,) of an environment.
+
+        Numbers may lie between the listed values, but not outside their range.
+        """
         return encode_on(self.axes, environment, "environment")
 
     def decode_environment(self, t: ArrayLike) -> dict[str, Value]:
-        """The possible environment at, or nearest to, the point t (e,)."""
+        """Return the possible environment at, or nearest to, the point t (e,)."""
         point = _row(t, self.environment_dim)
         values: dict[str, Value] = {}
         for factor, law in zip(self.factors, self.laws, strict=True):
@@ -81,23 +92,28 @@ class Encoding:
         return {axis.name: values[axis.name] for axis in self.axes}
 
     def snap_environments(self, t: ArrayLike) -> Array:
-        """The nearest points (m, e) that are possible environments."""
+        """Return the nearest points (m, e) that are possible environments."""
         points = _rows(t, self.environment_dim)
         return self._assembled(len(points), lambda i, law: law.snap(points[:, list(self.factors[i].columns)]))
 
     def draw_environments(self, u: ArrayLike) -> Array:
-        """Draws (m, e) from p(environment), by the inverse distribution function of each factor."""
+        """Return draws (m, e) from p(environment), by the quantile function of each factor."""
         levels = _levels(u, len(self.laws))
         return self._assembled(len(levels), lambda i, law: law.draw(levels[:, i]))
 
     def spread_environments(self, u: ArrayLike, only: int | None = None) -> Array:
-        """Possible environments (m, e) spread evenly, however unlikely: rare ones get their share. With `only`, one factor is, and the
-        others are drawn."""
+        """Return possible environments (m, e), spread evenly whatever their probabilities.
+
+        Rare ones get their share. With `only`, that factor is spread, and the others are drawn.
+        """
         levels = _levels(u, len(self.laws))
         return self._assembled(len(levels), lambda i, law: law.spread(levels[:, i]) if only in (None, i) else law.draw(levels[:, i]))
 
     def reweighted(self, environment: Any) -> Encoding:
-        """The same variables and coordinates under another p(environment), independent or joint."""
+        """Return the encoding with another p(environment), independent or joint.
+
+        Variables and coordinates stay the same.
+        """
         found = sources(plain_environment(environment))
         names = [name for source in found for name in source.names]
         check_distinct(names, "`environment`")
@@ -106,11 +122,18 @@ class Encoding:
         return replace(self, laws=laws, factors=_factors(laws, self.axes))
 
     def without_environment(self) -> Encoding:
-        """The policies alone, for methods that take whatever varies with the environment as noise."""
+        """Return the encoding of the policies alone.
+
+        It is for methods that treat the variation with the environment as noise.
+        """
         return replace(self, environment_dim=0, warped=self.warped[: self.policy_dim], factors=(), axes=(), laws=())
 
     def on_levels(self, count: int) -> Encoding:
-        """Every law with a density replaced by `count` equidistant values of its unit coordinate, for methods that need listed ones."""
+        """Return the encoding with other nodes for every law with a density.
+
+        The nodes are `count` equidistant values of its unit coordinate. It is for methods that need
+        listed values.
+        """
         laws = tuple(law.on_levels(count) if isinstance(law, ContinuousLaw) else law for law in self.laws)
         return replace(self, laws=laws, factors=_factors(laws, self.axes))
 
@@ -126,7 +149,7 @@ class Encoding:
 
 
 def encoding_of(space: Space, parts: Sequence[Source], objective: Objective) -> Encoding:
-    """The encoding of a space of policies and the independent parts of an environment."""
+    """Return the encoding of a space of policies and the independent parts of an environment."""
     axes = tuple(axis for source in parts for axis in source.axes)
     laws = tuple(law_on(source, source.axes) for source in parts)
     every = (*space.axes, *axes)
@@ -152,7 +175,7 @@ def _factors(laws: Sequence[Law], axes: Sequence[Axis]) -> tuple[Factor, ...]:
 
 
 def check_distinct(names: Sequence[str], where: str) -> None:
-    """Refuse a name that comes twice."""
+    """Raise if a name comes twice."""
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise ProblemError(f"names must differ, but {twice[0]!r} comes twice in {where}. Rename one of them.")

@@ -1,4 +1,4 @@
-"""Reading an environment: which laws it is made of, and what is wrong with it if it is none."""
+"""Read an environment: return the laws that it consists of, or say what is wrong with it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ Source = Atoms | Continuous
 
 
 def plain_environment(environment: Any) -> Samples | dict[str, Any]:
-    """The environment in its stored form: names given to all columns of samples, scipy's listed values as `Discrete`."""
+    """Return the environment in its stored form.
+
+    All columns of samples have names there, and a scipy law with listed values is a `Discrete`.
+    """
     if isinstance(environment, Samples):
         return environment if environment.names else _renamed(environment, _numbered("e", environment))
     if not isinstance(environment, Mapping):
@@ -31,7 +34,7 @@ def plain_environment(environment: Any) -> Samples | dict[str, Any]:
 
 
 def sources(environment: Samples | Mapping[str, Any]) -> tuple[Source, ...]:
-    """The independent laws of a plain environment, in order."""
+    """Return the independent laws of a plain environment, in order."""
     if isinstance(environment, Samples):
         return (atoms.samples(environment.names or (), environment),)
     return tuple(_source(name, law) for name, law in environment.items())
@@ -77,7 +80,7 @@ def _freeze(law: Any) -> str:
 
 
 def _refusal(law: Any) -> str:
-    """Why `law` is no distribution, and what to write instead."""
+    """Return why `law` is not a distribution, and what to write instead."""
     rule = f"a distribution must be frozen from scipy.stats, or Discrete, Choice or Samples, but got {_shown(law)}."
     if isinstance(law, Real | Integer) or _is_range(law):
         return f"{rule} A range has no probabilities: write stats.uniform(low, high - low), or stats.randint(low, high + 1)."

@@ -1,4 +1,4 @@
-"""Every error a user may meet derives from `AloqError`."""
+"""The errors and warnings of aloq. Every error that a user may meet derives from `AloqError`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class AloqError(Exception):
-    """Something the user can put right; the message says how."""
+    """A mistake that the user can correct. The message says how."""
 
 
 class ProblemError(AloqError, ValueError):
@@ -28,7 +28,10 @@ class JournalInUseError(JournalError):
 
 
 class JournalChangedError(JournalError):
-    """Somebody else changed a journal under a running study. `rescued` is the new file that holds everything, if it could be written."""
+    """Somebody else changed the journal of a running study.
+
+    `rescued` is the new file that holds everything, or None if it could not be written.
+    """
 
     def __init__(self, message: str, rescued: Path | None = None) -> None:
         super().__init__(message)
@@ -36,11 +39,14 @@ class JournalChangedError(JournalError):
 
 
 class UnavailableError(AloqError, ImportError):
-    """A part of aloq needs something that this machine lacks. The message ends with a colon and the way to get it."""
+    """A part of aloq needs something that this machine lacks.
+
+    The message ends with a colon and the way to get it.
+    """
 
     @property
     def remedy(self) -> str:
-        """The way to get it, alone."""
+        """The part of the message that says how to get it."""
         return str(self).rpartition(": ")[2]
 
 
@@ -49,21 +55,24 @@ class MissingExtraError(UnavailableError):
 
     @classmethod
     def of(cls, what: str, package: str, extra: str) -> MissingExtraError:
-        """What needs the package, and the extra that it comes with."""
+        """Return the error. `what` needs the package, and the package comes with `extra`."""
         return cls(f"{what} needs {package}, which is not installed. To get it: {install(extra)}")
 
 
 class MissingLibraryError(UnavailableError):
-    """A package is installed but cannot be loaded: a library of the system is missing, or does not fit."""
+    """A package is installed but cannot be loaded. A system library is missing or does not fit."""
 
 
 def install(extra: str) -> str:
-    """What to type to get the packages of an extra."""
+    """Return the command that installs the packages of an extra."""
     return f"pip install 'aloq[{extra}]'"
 
 
 class SimulationError(AloqError, RuntimeError):
-    """A simulation gave no return. The message is the whole reason: a trial that fails with it keeps no traceback."""
+    """A simulation gave no return.
+
+    The message is the whole reason. A trial that fails with this error keeps no traceback.
+    """
 
 
 class InferenceError(AloqError, RuntimeError):
@@ -71,15 +80,15 @@ class InferenceError(AloqError, RuntimeError):
 
 
 class InferenceWarning(UserWarning):
-    """What was learnt about p(environment) should not be relied on as it is; the message says why."""
+    """The learnt p(environment) should not be relied on as it is. The message says why."""
 
 
 class SimulatorWarning(UserWarning):
-    """A simulator does not seem to do what was asked of it; the message says why."""
+    """A simulator does not seem to do what was asked of it. The message says why."""
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """The sentence " Did you mean 'x'?" for the known name closest to `name`, or "" if none is close."""
+    """Return " Did you mean 'x'?" for the known name closest to `name`, or "" if none is close."""
     folded = {candidate.casefold(): candidate for candidate in known}
     # 0.5 rather than difflib's 0.6, so that "max" still finds "maximize".
     match = difflib.get_close_matches(str(name).casefold(), folded, n=1, cutoff=0.5)

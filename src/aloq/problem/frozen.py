@@ -1,6 +1,7 @@
-"""Frozen scipy distributions: recognise them, write them down, read them back, print them.
+"""Frozen scipy distributions: recognise them, write them, read them back, print them.
 
-scipy.stats takes a second to import, so it is loaded only by functions that meet, or make, one of its distributions.
+scipy.stats takes a second to import. Only functions that get or make one of its distributions
+import it.
 """
 
 from __future__ import annotations
@@ -16,35 +17,38 @@ from aloq.problem.errors import ProblemError, nearest
 
 
 def is_frozen(obj: object) -> bool:
-    """Whether `obj` is a frozen univariate scipy distribution, such as `stats.norm(0, 1)`."""
+    """Return whether `obj` is a frozen univariate scipy distribution: `stats.norm(0, 1)`, say."""
     return _from_scipy(obj) and all(hasattr(obj, name) for name in ("dist", "args", "kwds"))
 
 
 def is_unfrozen(obj: object) -> bool:
-    """Whether `obj` is a distribution whose parameters are still open, such as `stats.norm`."""
+    """Return whether `obj` is a distribution with open parameters, such as `stats.norm`."""
     return any(base.__name__ == "rv_generic" and _module(base) for base in type(obj).__mro__)
 
 
 def parameters(law: Any) -> str:
-    """The arguments a frozen distribution was made with, as source code."""
+    """Return the arguments of a frozen distribution, as source code."""
     shown = [repr(_plain(arg)) for arg in law.args]
     return ", ".join(shown + [f"{key}={_plain(value)!r}" for key, value in law.kwds.items()])
 
 
 def describe(law: Any) -> str:
-    """A frozen distribution as the user would write it."""
+    """Return a frozen distribution as the user would write it."""
     return f"stats.{law.dist.name}({parameters(law)})" if is_named(law) else f"<frozen {type(law.dist).__name__}>"
 
 
 def is_named(law: Any) -> bool:
-    """Whether scipy.stats itself offers this distribution under its name."""
+    """Return whether scipy.stats itself offers this distribution under its name."""
     from scipy import stats
 
     return type(vars(stats).get(law.dist.name)) is type(law.dist)
 
 
 def fields(law: Any) -> dict[str, Any]:
-    """What it takes to build a frozen distribution again: its `type` and the arguments of that type's reader."""
+    """Return the fields that build a frozen distribution again.
+
+    These are its `type` and the arguments of the reader for that type.
+    """
     from scipy import stats
 
     common = {"args": list(law.args), "kwds": dict(law.kwds)}
@@ -60,7 +64,10 @@ def fields(law: Any) -> dict[str, Any]:
 
 
 def read_scipy(name: str, args: Sequence[Any] = (), kwds: Mapping[str, Any] | None = None) -> Any:
-    """The frozen distribution `stats.<name>(*args, **kwds)`; only distributions can be named."""
+    """Return the frozen distribution `stats.<name>(*args, **kwds)`.
+
+    Raises if `name` is not that of a distribution in scipy.stats.
+    """
     from scipy import stats
 
     known = {key: value for key, value in vars(stats).items() if isinstance(value, stats.rv_continuous | stats.rv_discrete)}
@@ -79,17 +86,21 @@ def read_histogram(
     args: Sequence[Any] = (),
     kwds: Mapping[str, Any] | None = None,
 ) -> Any:
-    """The frozen distribution `stats.rv_histogram((counts, edges), density=density)(*args, **kwds)`."""
+    """Return `stats.rv_histogram((counts, edges), density=density)(*args, **kwds)`."""
     from scipy import stats
 
     with warnings.catch_warnings():
-        # scipy warns if bins differ in width and `density` is left open; whoever wrote the file has seen that.
+        # scipy warns if bins differ in width and `density` is None. The user saw that warning when
+        # the distribution was first made.
         warnings.simplefilter("ignore", RuntimeWarning)
         return stats.rv_histogram((counts, edges), density=density)(*args, **(kwds or {}))
 
 
 def standard_variance(law: Any) -> float:
-    """The variance; of a frozen distribution at scale 1, where it can neither overflow nor vanish."""
+    """Return the variance. For a frozen distribution it is taken at scale 1.
+
+    There it can neither overflow nor vanish.
+    """
     if not is_frozen(law):
         return float(law.var())
     shapes = {key: value for key, value in law.kwds.items() if key not in ("loc", "scale")}
@@ -97,17 +108,17 @@ def standard_variance(law: Any) -> float:
 
 
 def bin_levels(law: Any) -> NDArray[np.float64] | None:
-    """The distribution function at a histogram's bin edges; None for other laws."""
+    """Return the distribution function at a histogram's bin edges, or None for other laws."""
     histogram = getattr(getattr(law, "dist", None), "_histogram", None)
     return None if histogram is None else np.asarray(law.dist.cdf(histogram[1]), dtype=np.float64)
 
 
 def listed_values(law: Any) -> tuple[list[float], list[float]] | None:
-    """Values and probabilities of a frozen `rv_discrete(values=...)`; None for other laws."""
+    """Return values and probabilities of a frozen `rv_discrete(values=...)`; else None."""
     if not is_frozen(law) or not hasattr(law.dist, "xk"):
         return None
     loc = law.args[0] if law.args else law.kwds.get("loc", 0)
-    # scipy takes probabilities that sum to 1 within 1e-5 only.
+    # scipy accepts probabilities whose sum misses 1 by up to 1e-5.
     return (law.dist.xk + loc).tolist(), (law.dist.pk / law.dist.pk.sum()).tolist()
 
 

@@ -1,4 +1,6 @@
-"""The independent parts of an environment in the unit cube: nodes to integrate over, draws, and the way back to values.
+"""The independent parts of an environment in the unit cube.
+
+Each has nodes to integrate over, can be drawn from, and converts points back to values.
 
 u      (m,)    uniform numbers in [0, 1]
 t      (m, w)  unit coordinates in the columns of one part
@@ -21,7 +23,8 @@ from aloq.problem.continuous import Continuous
 from aloq.problem.errors import ProblemError
 from aloq.problem.rows import Rows, merged
 
-# How much of a tail may fall outside the range a study has explored, before its answers would be guesses.
+# The mass of a new law that may lie outside the problem's range. With more, a study's answers would
+# be guesses, because it has explored that range only.
 OUTSIDE = 1e-4
 
 
@@ -40,24 +43,24 @@ class Law(ABC):
 
     @abstractmethod
     def draw(self, u: Array) -> Array:
-        """Draws from the law, by its inverse distribution function."""
+        """Return draws from the law, by its quantile function."""
 
     @abstractmethod
     def spread(self, u: Array) -> Array:
-        """Points spread evenly over the support, whatever its probabilities."""
+        """Return points spread evenly over the support, whatever its probabilities."""
 
     @abstractmethod
     def snap(self, t: Array) -> Array:
-        """The nearest point of the support."""
+        """Return the nearest points of the support."""
 
     @abstractmethod
     def decode(self, t: Array) -> dict[str, Value]:
-        """The values at, or nearest to, one point t (w,)."""
+        """Return the values at, or nearest to, one point t (w,)."""
 
 
 @dataclass(frozen=True, eq=False)
 class FiniteLaw(Law):
-    """A law on listed points; beyond `LIMIT` of them the nodes stand for groups of points."""
+    """A law on listed points. With more than `LIMIT` points, the nodes stand for groups of them."""
 
     rows: Rows
     mass: Array  # (R,) probabilities of the rows
@@ -116,7 +119,10 @@ class ContinuousLaw(Law):
         return {self.axis.name: self.axis.decode(np.clip(t, self.start, self.end))}
 
     def on_levels(self, count: int) -> ContinuousLaw:
-        """The law with other nodes: the middles of `count` equal cells of [start, end], each with the probability of its cell."""
+        """Return the law with other nodes: the middles of `count` equal cells of [start, end].
+
+        Each node has the probability of its cell. Cells of probability 0 are left out.
+        """
         edges = np.linspace(self.start, self.end, count + 1)
         mass = np.diff(np.asarray(self.source.law.cdf(self.axis.values(edges)), dtype=np.float64))
         happens = mass > 0
@@ -127,7 +133,10 @@ class ContinuousLaw(Law):
 
 
 def law_on(source: Atoms | Continuous, axes: Sequence[Axis]) -> Law:
-    """The law of `source` on given axes: its own, or those of a problem with the same variables."""
+    """Return the law of `source` on given axes.
+
+    These are its own axes, or those of a problem with the same variables.
+    """
     return _continuous(source, axes[0]) if isinstance(source, Continuous) else _finite(_within(source, axes), axes)
 
 
@@ -158,7 +167,7 @@ def _continuous(source: Continuous, axis: Axis) -> ContinuousLaw:
 
 
 def _within(atoms: Atoms, axes: Sequence[Axis]) -> Atoms:
-    """Endless atoms without the tail that lies outside the axis; others as they are."""
+    """Return endless atoms without the part outside the axis, and other atoms as they are."""
     axis = axes[0]
     if not atoms.endless or not isinstance(axis, RealAxis):
         return atoms

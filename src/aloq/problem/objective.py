@@ -1,4 +1,4 @@
-"""What of a policy's random return is optimised."""
+"""Objectives: the property of a policy's random return that is optimised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is optimised: the policies, how the environment varies, and which way is up."""
+"""The problem to solve: the policies, the distribution of the environment, and the direction."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ DIRECTIONS = ("maximize", "minimize")
 class Problem(EqualAsJSON):
     """Find the policy whose return, averaged over the environment, is best.
 
-    `policy` maps names to (low, high), Real, Integer or Choice, or is an Archive. `environment` maps names to independent distributions
-    (frozen from scipy.stats, Discrete, Choice, Samples), or is a joint Samples. Problems are equal if they list the same variables in the
-    same order, since the order is that of the columns in which a study works.
+    `policy` maps names to (low, high), Real, Integer or Choice, or is an Archive. `environment`
+    maps names to independent distributions (frozen from scipy.stats, Discrete, Choice, Samples), or
+    is a joint Samples. Equal problems list the same variables in the same order, because a study's
+    columns follow that order.
 
-    `failure_value` is what a failed simulation is worth, in the units of the returns: a crash that is the policy's fault, say. It then
-    counts as that return, in the expectation as in the budget. Without it, failures say nothing about returns: they are not repeated, and
-    pairs that are likely to fail are avoided.
+    `failure_value` is the return that a failed simulation counts as, in the units of the returns.
+    Give it if a failure, such as a crash, is the policy's fault. A failure then counts like any
+    other return, in the expectation and in the budget. Without it, failures say nothing about
+    returns. They are not repeated, and pairs that are likely to fail are avoided.
     """
 
     policy: Archive | Mapping[str, Variable | tuple[float, float]]
@@ -58,7 +60,7 @@ class Problem(EqualAsJSON):
 
     @property
     def sign(self) -> int:
-        """+1 to maximise, -1 to minimise: larger `sign * return` is better."""
+        """+1 to maximise, -1 to minimise. A larger `sign * return` is better."""
         return 1 if self.direction == "maximize" else -1
 
     @cached_property
@@ -80,20 +82,21 @@ class Problem(EqualAsJSON):
         return sources(self.environment)
 
     def to_json(self) -> dict[str, Any]:
-        """The problem as JSON-able data."""
+        """Return the problem as data that JSON can hold."""
         data: dict[str, Any] = codec.to_json(self)
         return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Problem:
-        """The problem that `to_json` wrote."""
+        """Return the problem that `to_json` wrote."""
         problem = codec.from_json(data)
         if not isinstance(problem, cls):
             raise ProblemError(f"the data must be those of a Problem, but hold {type(problem).__name__}. Pass what Problem.to_json gave.")
         return problem
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Through the constructor: read-only mappings cannot be pickled, and what was computed need not travel.
+        # Unpickling calls the constructor, because read-only mappings cannot be pickled. Cached
+        # results are not pickled; they are computed again.
         return Problem, (_writable(self.policy), _writable(self.environment), self.direction, self.objective, self.failure_value)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""A finite set of points that are chosen or drawn as a whole: each keeps the values the user gave."""
+"""A finite set of points, each chosen or drawn as a whole. A point keeps the user's values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from aloq.problem.checks import Array, Value
 
 Indices = NDArray[np.intp]
 
-# Up to here comparing with every row is quick, and resolves ties to the first; beyond, a tree pays.
+# Up to this many rows, comparing with each of them is quick, and the first row wins a tie. A tree
+# is faster for more.
 BRUTE_ROWS = 1024
 _CHUNK = 4_000_000  # numbers held at once while comparing
 
@@ -27,14 +28,14 @@ class Rows:
 
     names: tuple[str, ...]
     columns: tuple[Sequence[Value] | Array, ...]  # the user's values, R for each name
-    unit: Array  # (R, w) where they lie in the unit cube
+    unit: Array  # (R, w) unit coordinates
 
     def row(self, index: int) -> dict[str, Value]:
-        """The user's values at one row."""
+        """Return the user's values at one row."""
         return {name: checks.plain(column[index]) for name, column in zip(self.names, self.columns, strict=True)}
 
     def nearest(self, t: Array) -> Indices:
-        """The row closest to each row of t (m, w), in the unit cube."""
+        """Return the number of the row closest to each row of t (m, w), in the unit cube."""
         if self.unit.shape[1] == 0:
             return np.zeros(len(t), dtype=np.intp)
         if len(self.unit) > BRUTE_ROWS:
@@ -51,17 +52,21 @@ class Rows:
 
 
 def merged(names: tuple[str, ...], columns: Sequence[Sequence[Value] | Array], axes: Sequence[Axis]) -> tuple[Rows, Indices]:
-    """The points that differ in the unit cube, in order of first appearance, and which of them each given point became."""
+    """Merge points that coincide in the unit cube.
+
+    Returns the distinct points in order of first appearance, and for each given point the number of
+    the distinct point that it became.
+    """
     unit = np.concatenate([axis.encode(column) for axis, column in zip(axes, columns, strict=True)], axis=1)
     first, group = distinct(unit)
     return Rows(names, tuple(_taken(column, first) for column in columns), _read_only(unit[first])), group
 
 
 def distinct(points: Array) -> tuple[Indices, Indices]:
-    """Where each distinct row of `points` first appears, in order, and for each row the number of its group."""
+    """Return where each distinct row of `points` first appears, in order, and each row's group."""
     if points.shape[1] == 0:
         return np.zeros(1, dtype=np.intp), np.zeros(len(points), dtype=np.intp)
-    ranked = np.lexsort(points.T)  # stable, so that the first of equals stays first
+    ranked = np.lexsort(points.T)  # a stable sort: the first of equal rows stays first
     starts = np.append(True, (np.diff(points[ranked], axis=0) != 0).any(axis=1))
     group = np.empty(len(points), dtype=np.intp)
     group[ranked] = np.cumsum(starts) - 1

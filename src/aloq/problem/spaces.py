@@ -1,4 +1,4 @@
-"""The policies a problem allows, in the unit cube."""
+"""The policies that a problem allows, in the unit cube."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ class Space(ABC):
 
     @property
     def candidates(self) -> Array | None:
-        """All policies (M, d) where they are listed."""
+        """All policies (M, d) if they are listed, else None."""
         return None
 
     @abstractmethod
     def encode(self, policy: Mapping[str, Any]) -> Array:
-        """The point (d,) of a policy."""
+        """Return the point (d,) of a policy."""
 
     @abstractmethod
     def decode(self, x: Array) -> dict[str, Value]:
-        """The policy nearest to the point x (d,)."""
+        """Return the policy nearest to the point x (d,)."""
 
     @abstractmethod
     def snap(self, x: Array) -> Array:
-        """The nearest points that are policies, for each row of x (m, d)."""
+        """Return, for each row of x (m, d), the nearest point that is a policy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Box(Space):
 
 @dataclass(frozen=True, eq=False)
 class Listed(Space):
-    """The rows of an archive, and nothing in between."""
+    """The rows of an archive, without the points between them."""
 
     rows: Rows
 
@@ -88,7 +88,7 @@ class Listed(Space):
 
 
 def plain_policy(policy: Any) -> Archive | dict[str, Variable]:
-    """The policy in its stored form: bounds as `Real`, names given to an archive's columns."""
+    """Return the policy in its stored form: bounds as `Real`, an archive's columns with names."""
     if isinstance(policy, Archive):
         return policy if policy.names else Archive(policy.points, [f"x{i}" for i in range(policy.points.shape[1])])
     if not isinstance(policy, Mapping):
@@ -100,7 +100,7 @@ def plain_policy(policy: Any) -> Archive | dict[str, Variable]:
 
 
 def space_of(policy: Archive | Mapping[str, Variable]) -> Space:
-    """The space of a plain policy."""
+    """Return the space of a plain policy."""
     if isinstance(policy, Archive):
         axes = tuple(number_axis(name, column) for name, column in zip(policy.names or (), policy.points.T, strict=True))
         return Listed(axes, merged(policy.names or (), list(policy.points.T), axes)[0])
@@ -111,13 +111,13 @@ def space_of(policy: Archive | Mapping[str, Variable]) -> Space:
 
 
 def encode_on(axes: tuple[Axis, ...], values: Mapping[str, Any], what: str) -> Array:
-    """Unit coordinates of a dict that must name every axis, and no other."""
+    """Return unit coordinates of a dict. Its keys must be exactly the names of the axes."""
     check_names(values, [axis.name for axis in axes], what)
     return np.concatenate([np.empty(0), *(axis.encode([values[axis.name]])[0] for axis in axes)])
 
 
 def check_names(values: Any, names: list[str], what: str) -> None:
-    """Refuse a mapping whose keys are not exactly `names`."""
+    """Raise unless `values` is a mapping whose keys are exactly `names`."""
     if not isinstance(values, Mapping):
         raise ProblemError(f"{what} must be a dict with the keys {names}, but got {type(values).__name__}. Write {{{names[0]!r}: ...}}.")
     missing = [name for name in names if name not in values]
@@ -129,7 +129,7 @@ def check_names(values: Any, names: list[str], what: str) -> None:
 
 
 def split(x: Array, axes: tuple[Axis, ...]) -> list[Array]:
-    """The last axis of x, cut into the columns of each axis."""
+    """Cut the last dimension of x into the columns of each axis."""
     return np.split(x, np.cumsum([axis.width for axis in axes])[:-1], axis=-1)
 
 
@@ -155,7 +155,7 @@ def _variable(name: str, given: Any) -> Variable:
 
 
 def _refusal(given: Any) -> str:
-    """Why `given` is no policy variable, and what to write instead."""
+    """Return why `given` is not a policy variable, and what to write instead."""
     rule = f"a policy variable must be (low, high), Real, Integer or Choice, but got {given!r}."
     if isinstance(given, Archive):
         return f"{rule} An Archive is a policy of its own: Problem(policy=Archive(points))."

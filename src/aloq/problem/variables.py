@@ -1,4 +1,4 @@
-"""What a policy chooses: real numbers, whole numbers, labels, or the rows of an archive."""
+"""The variables of a policy: real numbers, whole numbers, labels, or the rows of an archive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aloq.problem.checks import Array, Value
 from aloq.problem.codec import EqualAsJSON, register
 from aloq.problem.errors import ProblemError
 
-# (i - low) / (high - low) tells whole numbers apart as long as float64 has bits to spare.
+# (i - low) / (high - low) must differ between whole numbers i, so float64 needs bits to spare.
 WIDEST_INTEGER = 2**50
 
 
@@ -62,7 +62,10 @@ class Integer:
 @register
 @dataclass(frozen=True, eq=False)
 class Choice(EqualAsJSON):
-    """One of some labels: strings, numbers, booleans, None. As an environment variable, with probabilities `p` (equal ones if None)."""
+    """One of some labels: strings, numbers, booleans, None.
+
+    As an environment variable it has probabilities `p` (equal ones if None).
+    """
 
     values: tuple[Value, ...]
     p: tuple[float, ...] | None = None
@@ -87,7 +90,11 @@ class Choice(EqualAsJSON):
 @register
 @dataclass(frozen=True, eq=False)
 class Archive(EqualAsJSON):
-    """A finite set of policies, one a row: an (n, c) array, a list of rows, or a DataFrame, whose columns then name the variables."""
+    """A finite set of policies, one a row.
+
+    `points` is an (n, c) array, a list of rows, or a DataFrame, whose columns then name the
+    variables.
+    """
 
     points: Array
     names: tuple[str, ...] | None = None
@@ -111,7 +118,10 @@ class Archive(EqualAsJSON):
 
 
 def label_key(value: Value) -> tuple[str, Value]:
-    """What tells labels apart: 1 and 1.0 are one label; 1, True and "1" are three."""
+    """Return a key that differs for different labels.
+
+    1 and 1.0 are one label. 1, True and "1" are three labels.
+    """
     kind = "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
     return kind, value
 

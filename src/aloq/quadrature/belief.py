@@ -1,13 +1,14 @@
-"""What a belief about the objective of a policy can be asked.
+"""The interface of a belief about the objective of policies.
 
 s      leading axis: equally likely versions of the belief, one for each hyperparameter sample
 pi     (m, d)  policies
 x      (q, D)  pairs of a policy and an environment, policy columns first
 fbar   the objective of a policy: its return averaged over the environment
 
-Rules, methods, batches, the emulator and the report know a belief by these questions alone. A belief is a pytree of
-arrays (`jax.tree_util.register_dataclass`), and its answers can be compiled and differentiated in pi. Values are in the
-units of the model that made it; see `aloq.methods.scaled_belief` for those of the user.
+Rules, methods, batches, the emulator and the report use nothing else of a belief. A belief is a
+pytree of arrays (`jax.tree_util.register_dataclass`). Its functions can be compiled, and
+differentiated in pi. Values are in the units of the model that made it. See
+`aloq.methods.scaled_belief` for the units of the user.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from aloq.numerics.compiled import compiled
 
 
 class Belief(Protocol):
-    """What every belief knows."""
+    """The functions that every belief has."""
 
     @property
     def rounding(self) -> Array:
-        """Differences between variances that are below this are rounding: (s,)."""
+        """Smaller differences between variances are rounding: (s,)."""
         ...
 
     @property
@@ -43,7 +44,10 @@ class Belief(Protocol):
         ...
 
     def sites(self, pi: Array) -> Any:
-        """Policies made ready for `between`, as a pytree: worth keeping where many others are compared with the same ones."""
+        """Return policies made ready for `between`, as a pytree.
+
+        Keep it where many other policies are compared with the same ones.
+        """
         ...
 
     def between(self, some: Any, others: Any) -> Array:
@@ -55,16 +59,19 @@ class Belief(Protocol):
         ...
 
     def variance_reduction(self, pi: Array, x: Array) -> Array:
-        """By how much V fbar of one policy, (d,), falls if one of the pairs is simulated: (s, q)."""
+        """The decrease of V fbar of one policy, (d,), from a simulation of each pair: (s, q)."""
         ...
 
     def awaiting(self, x: Array) -> Self:
-        """The belief with one more pair, (D,), out for simulation, at its predicted mean."""
+        """Return the belief with one more pair, (D,), out for simulation, at its predicted mean."""
         ...
 
 
 class Tables(Protocol):
-    """The belief about listed policies in listed environments, by their numbers. It changes as pairs go out."""
+    """The belief about listed policies in listed environments, which are named by their numbers.
+
+    It changes when a pair goes out for simulation.
+    """
 
     mean: NDArray[np.float64]  # (s, C)
 
@@ -78,26 +85,26 @@ class Tables(Protocol):
         ...
 
     def variance_reduction(self, i: int) -> NDArray[np.float64]:
-        """By how much V fbar of policy number i falls if it is simulated in each of the environments: (s, Q)."""
+        """The decrease of V fbar of policy i from simulating it in each environment: (s, Q)."""
         ...
 
     def await_pair(self, i: int, j: int) -> None:
-        """Take policy number i in environment number j as being simulated."""
+        """Treat policy number i in environment number j as out for simulation."""
         ...
 
 
 @runtime_checkable
 class Tabulates(Protocol):
-    """A belief that can be put into tables, from which a batch of pairs is chosen in a fraction of the time."""
+    """A belief that can make tables. These make the choice of a batch of pairs much faster."""
 
     def tables(self, pi: NDArray[np.float64], theta: NDArray[np.float64]) -> Tables:
-        """For policies pi, (C, d), and environments theta, (Q, e)."""
+        """Return the tables for policies pi, (C, d), and environments theta, (Q, e)."""
         ...
 
 
 @runtime_checkable
 class Explains(Protocol):
-    """A belief that says what its answers rest on, for reports."""
+    """A belief that shows reports how it arrives at its answers."""
 
     @property
     def bent_columns(self) -> tuple[int, ...]:
@@ -105,7 +112,7 @@ class Explains(Protocol):
         ...
 
     def length_scales(self) -> Array:
-        """Along each column, how far f stays alike: (s, D)."""
+        """The distance along each column over which f stays similar: (s, D)."""
         ...
 
     def warps(self, grid: Array) -> Array:
@@ -117,9 +124,12 @@ class Explains(Protocol):
         ...
 
     def over_parts(self, pi: Array, factor: int, rows: Array) -> tuple[Array, Array]:
-        """Mean and variance, (s, R) each, of weighted sums of what one policy, (d,), earns at the nodes of one factor.
+        """Mean and variance, (s, R) each, of weighted sums over the nodes of one factor.
 
-        rows   (R, N)  weights over the nodes of that factor, counted among those that vary
+        The sums are over the expected returns of one policy, (d,), at these nodes. `factor` counts
+        among the factors that vary.
+
+        rows   (R, N)  weights over the nodes of that factor
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Belief about fbar(pi) = E_theta f(pi, theta): itself a Gaussian process, in closed form.
+"""Belief about fbar(pi) = E_theta f(pi, theta), which is a Gaussian process in closed form.
 
 s      leading axis: one slice per hyperparameter sample
 n      evaluated points; x_i = (pi_i, theta_i)
@@ -10,7 +10,8 @@ k, k̄, k̄̄   the kernel between pairs, a policy and a pair, two policies (see
     Cov(fbar(pi), fbar(pi'))     = k̄̄(pi, pi') - t(pi)ᵀ t(pi')
     Cov(fbar(pi'), f(pi, theta)) = k̄(pi', (pi, theta)) - t(pi')ᵀ W k((pi, theta), X)
 
-A policy costs O(n) for the mean and O(n²) for the variance, whatever the number of environment nodes.
+A policy costs O(n) for the mean and O(n²) for the variance, whatever the number of environment
+nodes.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ from aloq.gp.posterior import Conditioned, Points, condition
 from aloq.numerics.compiled import compiled
 from aloq.quadrature.tables import ClosedFormTables, ListedBelief
 
-# Variances are differences of larger numbers; rounding can leave them below zero by about this much of f's amplitude.
+# Variances are differences of larger numbers. Rounding can make them negative, by about this part
+# of f's amplitude.
 FLOOR = 1e-14
 
 
@@ -59,7 +61,7 @@ class Sites(NamedTuple):
 )
 @dataclass(frozen=True, eq=False)
 class ClosedForm:
-    """What is believed about fbar and f, under each hyperparameter sample. Returns are in standardised units."""
+    """Belief about fbar and f under each hyperparameter sample, for standardised returns."""
 
     structure: Structure
     given: Conditioned
@@ -109,15 +111,20 @@ class ClosedForm:
         return jnp.einsum("sqn,sn->sq", k, self.given.weights), self._positive(prior - jnp.sum(r * r, axis=-1))
 
     def variance_reduction(self, pi: Array, x: Array) -> Array:
-        """Cov(fbar(pi), f(x))² / (V f(x) + sigma²) for one policy pi, (d,), and pairs x, (q, D): (s, q)."""
+        """Cov(fbar(pi), f(x))² / (V f(x) + sigma²): (s, q).
+
+        pi is one policy, (d,), and x are pairs, (q, D).
+        """
         _, variance = self.pair_mean_and_variance(x)
         return self.cross(pi[None], x)[:, 0] ** 2 / (variance + self.noise[:, None])
 
     def awaiting(self, x: Array) -> ClosedForm:
-        """The belief with one more pair, x (D,), out: it takes the first row of the padding. O(n²), where `believe` is O(n³).
+        """Return the belief with one more pair, x (D,), out for simulation.
 
-        The factor of the larger covariance has one more row, so that its inverse has as well: (-(W k)ᵀ W, 1) / l, with
-        l² = k(x, x) + sigma² - |W k|². Means stay as they were, since a pair that is out enters with its predicted mean.
+        The pair takes the first row of the padding. This is O(n²), where `believe` is O(n³). The
+        factor of the larger covariance has one more row, and so has its inverse:
+        (-(W k)ᵀ W, 1) / l, with l² = k(x, x) + sigma² - |W k|². Means stay as they were, because a
+        pair that is out enters with its predicted mean.
         """
         given = self.given
         place = jnp.sum(given.known).astype(int)
@@ -149,19 +156,23 @@ class ClosedForm:
         return self._warped_pairs(everywhere)
 
     def over_parts(self, pi: Array, factor: int, rows: Array) -> tuple[Array, Array]:
-        """Mean and variance of F = B g, (s, R) each; g_j is E f(pi, theta) given that one factor is at its node j, and B = rows.
+        """Mean and variance of F = B g, (s, R) each, with B = rows.
+
+        g_j is E f(pi, theta) given that one factor is at its node j.
 
             z_ri       = Σ_t k_π^t(pi, pi_i) Σ_j B_rj k^t(theta_j, theta_i) Π_other m^t_i
             Cov(F, F)  = Σ_t k_π^t(pi, pi) (B k^t Bᵀ) Π_other c^t - (W zᵀ)ᵀ (W zᵀ)
 
-        With rows of conditional probabilities F are the averages over regions, with p itself it is fbar, and with differences
-        of these it is what a region adds to fbar.
+        If a row of B holds probabilities given a region, F is the average over that region. If it
+        holds p itself, F is fbar. If it holds a difference of these, F is what a region adds to
+        fbar.
         """
         structure, d, measure = self.structure, self.structure.policy_dim, self.environment[factor]
         others = self.environment[:factor] + self.environment[factor + 1 :]
         own = jnp.asarray(measure.columns) - d
 
-        # One sample after the other: a large factor's N² correlations would not fit for all at once.
+        # Samples are taken one after the other, because a large factor's N² correlations would not
+        # fit into memory for all samples at once.
         def one(slice_: tuple[Hyper, Array, Array, Array, Array, tuple[Array, ...]]) -> tuple[Array, Array]:
             hyper, u, inputs, whitener, weights, nodes = slice_
             rest, theta, here = nodes[:factor] + nodes[factor + 1 :], inputs[:, d:], nodes[factor]
@@ -193,7 +204,7 @@ class ClosedForm:
         return jax.vmap(lambda hyper: self.structure.warp(hyper, x, self.structure.columns))(self.given.hyper)
 
     def _embedding(self, v: Array) -> Array:
-        """Of p at warped pairs v, (s, q, D): (s, t, q)."""
+        """The embedding of p at warped pairs v, (s, q, D): (s, t, q)."""
 
         def one(hyper: Hyper, nodes: tuple[Array, ...], theta: Array) -> Array:
             return embedding(self.structure, hyper, self.environment, nodes, theta)
@@ -213,7 +224,7 @@ class ClosedForm:
 
 @compiled(static=("structure",), wait_for_all=True)
 def believe(structure: Structure, zeta: Array, points: Points, environment: tuple[Measure, ...]) -> ClosedForm:
-    """The belief about fbar given points, under every row of zeta, (s, P)."""
+    """Return the belief about fbar given points, under every row of zeta, (s, P)."""
     given = condition(structure, zeta, points)
 
     def embed(hyper: Hyper, inputs: Array) -> tuple[tuple[Array, ...], Array, Array]:
@@ -227,7 +238,7 @@ def believe(structure: Structure, zeta: Array, points: Points, environment: tupl
 
 @compiled()
 def _listed(belief: ClosedForm, pi: Array, theta: Array) -> ListedBelief:
-    """Every correlation that tables of these policies and environments need."""
+    """Return every correlation that tables of these policies and environments need."""
     structure, given, d = belief.structure, belief.given, belief.structure.policy_dim
     own, others = structure.policy_columns, structure.environment_columns
 

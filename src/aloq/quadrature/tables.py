@@ -1,19 +1,22 @@
-"""The closed form for a few policies in listed environments, as tables that follow pairs which go out for simulation.
+"""The closed form for a few policies in listed environments, as tables.
+
+The tables are updated when a pair goes out for simulation.
 
 s      leading axis: one slice per hyperparameter sample
 t      terms of the kernel
 C, Q   policies and environments listed
 n      points conditioned on so far; W, t(pi) as in `aloq.quadrature.closed_form`
 
-Conditioning on one more pair x = (pi_i, theta_j), with its predicted mean, leaves means as they are and gives t(pi) and W
-one more row:
+Conditioning on one more pair x = (pi_i, theta_j), with its predicted mean, leaves means as they are
+and gives t(pi) and W one more row:
 
     r        = W k(x, X),   l² = k(x, x) + sigma² - |r|²
     t_n(pi)  = Cov(fbar(pi), f(x)) / l = (k̄(pi, x) - t(pi)ᵀ r) / l
     W_n      = (-rᵀ W, 1) / l
 
-All correlations come from one compiled function, once. What is left for each pair is a little linear algebra, done in
-place: with compiled functions each pair would cost a copy of W, and work on its padding.
+One call of a compiled function computes all correlations. Each pair then needs a little linear
+algebra, which is done in place. With compiled functions each pair would cost a copy of W, and work
+on its padding.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ Array = NDArray[np.float64]
 
 
 class ListedBelief(NamedTuple):
-    """Each term of the kernel between policies, environments and data, and what is believed now."""
+    """Each term of the kernel between policies, environments and data, and the present belief."""
 
     policy_data: JaxArray  # (s, t, C, n)
     policy_policy: JaxArray  # (s, t, C, C)
@@ -41,11 +44,11 @@ class ListedBelief(NamedTuple):
     whitener: JaxArray  # (s, n, n) W
     noise: JaxArray  # (s,)
     rounding: JaxArray  # (s,)
-    known: JaxArray  # () points, of which there is room for n
+    known: JaxArray  # () number of points; there is room for n
 
 
 class ClosedFormTables:
-    """What is believed about the listed policies, by their numbers, in the listed environments."""
+    """The belief about the listed policies in the listed environments, by their numbers."""
 
     def __init__(self, listed: ListedBelief) -> None:
         self._n = int(listed.known)
@@ -53,7 +56,7 @@ class ClosedFormTables:
         self._pp, self._ee = np.asarray(listed.policy_policy), np.asarray(listed.environment_environment)
         self._embedding = np.asarray(listed.embedding)
         self._prior = np.einsum("stcc,st->sc", self._pp, np.asarray(listed.averaged))
-        # These grow with every pair, into the room that the padding leaves.
+        # These grow by one row with every pair. The padding leaves room for that.
         self._w, self._t = np.array(listed.whitener), np.array(listed.white)
         self._p, self._e = np.array(listed.policy_data), np.array(listed.environment_data)
         self.mean = np.asarray(listed.mean)
@@ -72,14 +75,14 @@ class ClosedFormTables:
         return variance
 
     def variance_reduction(self, i: int) -> Array:
-        """By how much V fbar of policy number i falls if it is simulated in each of the environments: (s, Q)."""
+        """The decrease of V fbar of policy i from simulating it in each environment: (s, Q)."""
         prior = np.einsum("st,stq->sq", self._pp[:, :, i, i], self._embedding)  # k̄(pi_i, (pi_i, theta))
         cross = prior - (self._whitened(i) @ self._t[:, i, : self._n, None])[..., 0]
         reduction: Array = cross**2 / (self.pair_variance(i) + self._noise)
         return reduction
 
     def await_pair(self, i: int, j: int) -> None:
-        """Take policy number i in environment number j as being simulated."""
+        """Treat policy number i in environment number j as out for simulation."""
         n, r = self._n, self._whitened(i)[:, j]  # (s, n)
         left = self._pair_prior(i)[:, j, None] + self._noise - np.sum(r * r, axis=-1, keepdims=True)
         scale = 1 / np.sqrt(np.maximum(left, self._rounding + 0.5 * self._noise))  # in exact arithmetic at least the noise

@@ -82,7 +82,7 @@ class Population:
             after, spent = self._round(distance, now.within(tolerance), tolerance, left, rng)
             if after is None:
                 break
-            # Returns can take few values only. Then the closest are found already.
+            # If returns take only a few values, the closest may be found already.
             if not after.tolerance < now.tolerance:
                 return after
             now, left = after, left - spent

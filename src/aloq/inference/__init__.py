@@ -1,4 +1,7 @@
-"""p(environment) from physical trials: `infer` where the noise has a density, `infer_abc` where it sits inside the simulator."""
+"""p(environment) from physical trials.
+
+`infer` is for noise with a density, `infer_abc` for noise inside the simulator.
+"""
 
 from __future__ import annotations
 

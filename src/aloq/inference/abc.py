@@ -1,10 +1,13 @@
-"""Approximate Bayesian computation: the posterior where noise sits inside the simulator, so that no likelihood is to be had.
+"""Approximate Bayesian computation: the posterior when the noise is inside the simulator.
+
+Then no likelihood can be computed.
 
 u      (n, F)  levels of the environment (see `aloq.inference.prior`)
 d      (n,)    distance between the trials and a simulation of all of them
 
-The environments kept are those whose simulated returns come close to the real ones. What is kept is the posterior given "as close as
-that": exact as the tolerance goes to 0, and wider than the posterior before.
+The environments kept are those whose simulated returns come close to the real ones. They follow the
+posterior given that the distance is within the tolerance. It is exact as the tolerance goes to 0,
+and too wide before.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ FEWEST = 16
 
 @dataclass(frozen=True)
 class Rejection:
-    """Draw from the prior, `budget` simulator calls in all, and keep the closest `keep`."""
+    """Draw from the prior until `budget` simulator calls are spent, and keep the closest `keep`."""
 
     budget: int = 20_000
     keep: int = 400
@@ -39,7 +42,7 @@ class Rejection:
         _check_sizes(self.budget, self.keep, "keep")
 
     def sample(self, distance: Distance, factors: int, rng: np.random.Generator) -> Particles:
-        """The closest of the draws, all alike in weight."""
+        """Return the closest draws, all with the same weight."""
         u = rng.random((self._draws(distance), factors))
         d = distance(u)
         kept = np.argsort(d, kind="stable")[: self.keep]
@@ -51,10 +54,11 @@ class Rejection:
 
 @dataclass(frozen=True)
 class Population:
-    """Population Monte Carlo (Beaumont et al. 2009): each round draws around what was kept in the last, at a smaller tolerance.
+    """Population Monte Carlo (Beaumont et al. 2009).
 
-    The tolerance is the distance that the share `shrink` of the last round stayed below. Rounds go on until `budget` simulator calls are
-    spent, or fewer than `least` of the proposals are close enough.
+    Each round draws around what the last one kept, with a smaller tolerance. The tolerance is the
+    distance that the share `shrink` of the last round stayed below. Rounds continue until `budget`
+    simulator calls are spent, or less than the share `least` of the proposals is close enough.
     """
 
     budget: int = 20_000
@@ -69,7 +73,7 @@ class Population:
                 raise ProblemError(f"`{name}` must lie between 0 and 1, but it is {getattr(self, name)!r}.")
 
     def sample(self, distance: Distance, factors: int, rng: np.random.Generator) -> Particles:
-        """The particles of the last round that was completed."""
+        """Return the particles of the last complete round."""
         left = _affordable(self.budget, distance, 2 * self.particles) - self.particles
         u = rng.random((self.particles, factors))
         now = Particles(u, np.full(self.particles, 1 / self.particles), distance(u))
@@ -78,7 +82,8 @@ class Population:
             after, spent = self._round(distance, now.within(tolerance), tolerance, left, rng)
             if after is None:
                 break
-            if not after.tolerance < now.tolerance:  # returns are few values, and the closest are found
+            # If returns take only a few values, the closest may be found already.
+            if not after.tolerance < now.tolerance:
                 return after
             now, left = after, left - spent
         return now
@@ -86,7 +91,10 @@ class Population:
     def _round(
         self, distance: Distance, parents: Particles, tolerance: float, left: int, rng: np.random.Generator
     ) -> tuple[Particles | None, int]:
-        """New particles within the tolerance, and what they cost; None where that is more than is left."""
+        """Return new particles within the tolerance, and how many draws they cost.
+
+        The particles are None if they would cost more than is left, or if too few draws are close.
+        """
         kernel = Smoothing.around(parents)
         most = min(left, int(self.particles / self.least))
         found: list[tuple[Array, Array]] = []
@@ -107,7 +115,7 @@ class Population:
 
 @dataclass(frozen=True, eq=False)
 class Particles:
-    """Weighted environments, and how far their simulations were from the trials."""
+    """Weighted environments, and the distances of their simulations from the trials."""
 
     u: Array  # (n, F)
     weights: Array  # (n,) sum to 1
@@ -118,7 +126,7 @@ class Particles:
         return float(self.d.max())
 
     def within(self, tolerance: float) -> Particles:
-        """Those within the tolerance."""
+        """Return the particles within the tolerance."""
         near = self.d <= tolerance
         return Particles(self.u[near], self.weights[near] / self.weights[near].sum(), self.d[near])
 
@@ -132,14 +140,20 @@ class Smoothing:
 
     @classmethod
     def around(cls, particles: Particles) -> Smoothing:
-        """With twice the covariance of the particles, which keeps the weights' variance small (Beaumont et al. 2009)."""
+        """Return the mixture with twice the covariance of the particles.
+
+        That keeps the variance of the weights small (Beaumont et al. 2009).
+        """
         centred = particles.u - particles.weights @ particles.u
         covariance = 2 * (particles.weights * centred.T) @ centred
         factor: Array = np.asarray(np.linalg.cholesky(covariance + 1e-18 * np.eye(len(covariance))), dtype=np.float64)
         return cls(particles, factor)
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:
-        """Draws inside the cube: (count, F). Each attempt draws its centre anew, so that leaving the cube only rescales the density."""
+        """Return draws inside the cube: (count, F).
+
+        Each attempt draws a new centre. So rejecting draws outside only rescales the density.
+        """
         found = np.empty((0, len(self.factor)))
         while len(found) < count:
             centre = rng.choice(len(self.centres.u), size=2 * count, p=self.centres.weights)
@@ -148,7 +162,7 @@ class Smoothing:
         return found[:count]
 
     def density(self, u: Array) -> Array:
-        """Density at u, (n, F), up to a constant: (n,)."""
+        """Return the density at u, (n, F), up to a constant: (n,)."""
         whitened = np.linalg.solve(self.factor, (u[:, None, :] - self.centres.u).reshape(-1, u.shape[1]).T)
         squares = (whitened**2).sum(axis=0).reshape(len(u), -1)
         return np.asarray(np.exp(-0.5 * squares) @ self.centres.weights)
@@ -156,9 +170,10 @@ class Smoothing:
 
 @dataclass(frozen=True, eq=False)
 class Distance:
-    """How far a simulation of all trials is from the trials: the root mean square of the differences of their summaries.
+    """The distance of a simulation of all trials from the trials themselves.
 
-    Each number of a summary is in units of its standard deviation under the prior, so that all of them count.
+    It is the root mean square of the differences of their summaries. Each number of a summary is in
+    units of its standard deviation under the prior, so all of them count.
     """
 
     prior: Prior
@@ -172,13 +187,13 @@ class Distance:
         return np.asarray(np.sqrt((((self.simulated(u) - self.observed) / self.unit) ** 2).mean(axis=1)))
 
     def simulated(self, u: Array) -> Array:
-        """Summaries of simulations at levels u: (n, s)."""
+        """Return summaries of simulations at levels u: (n, s)."""
         policies = [self.trials.policies[k] for k in self.trials.of]
         returns = self.simulator.returns(policies, self.prior.environments(u))
         return np.array([_summarise(self.summary, row, len(self.observed)) for row in returns])
 
     def scaled(self, rng: np.random.Generator) -> Distance:
-        """With units from a few draws of the prior."""
+        """Return this distance with units from a few draws of the prior."""
         spread = self.simulated(rng.random((FEWEST * 4, len(self.prior.sources)))).std(axis=0)
         return Distance(self.prior, self.trials, self.simulator, self.summary, self.observed, np.where(spread > 0, spread, 1.0))
 
@@ -192,13 +207,15 @@ def infer_abc(
     summary: Summary | None = None,
     seed: int = 0,
 ) -> Posterior:
-    """p(environment | trials) where `simulate(policy, environment)` is itself random, by comparing simulated with real returns.
+    """Return p(environment | trials) for a `simulate(policy, environment)` that is itself random.
 
-    `summary` turns the returns, an array in the order of the trials, into the numbers to compare. By default these are the returns
-    themselves, sorted among the trials of each policy, because which of equal trials gave which return tells nothing. With many trials,
-    a summary of fewer numbers (a mean, a share of failures) lets the tolerance come down further.
+    It compares simulated with real returns. `summary` turns the returns, an array in the order of
+    the trials, into the numbers to compare. By default these are the returns themselves, sorted
+    among the trials of each policy. Sorting loses nothing, because the order of equal trials
+    carries no information. With many trials, a summary of fewer numbers (a mean, a share of
+    failures) allows a smaller tolerance.
 
-    `seed` decides which environments are tried. The simulator's own randomness is its own affair.
+    `seed` decides which environments are tried. It does not control the simulator's randomness.
     """
     believed, seen, simulator = Prior.of(prior), Trials.read(trials), TrialSimulator(simulate)
     rng = np.random.default_rng(check_seed(seed))
@@ -236,9 +253,9 @@ def _summarise(summary: Summary, returns: Array, count: int | None) -> Array:
 
 
 def _mode(prior: Prior, particles: Particles) -> Array:
-    """The particle where a kernel estimate of the environment's density is highest: (F,).
+    """Return the particle where a kernel estimate of the environment's density is highest: (F,).
 
-    The bandwidth is Silverman's; what a kernel has outside the cube is made up for inside.
+    The bandwidth is Silverman's. What a kernel loses outside the cube is corrected for.
     """
     from scipy.stats import norm
 
@@ -251,7 +268,7 @@ def _mode(prior: Prior, particles: Particles) -> Array:
 
 
 def _affordable(budget: int, distance: Distance, least: int) -> int:
-    """How many environments can be simulated in all trials."""
+    """Return how many environments the budget allows, each simulated in all trials."""
     each = len(distance.trials.returns)
     draws = (budget - distance.simulator.calls) // each
     if draws < least:

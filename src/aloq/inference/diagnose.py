@@ -1,4 +1,4 @@
-"""Whether chains tell the same story, and how many independent draws they are worth.
+"""Whether chains agree, and how many independent draws they are worth.
 
 x      (T, N)  one variable along N chains of T draws
 """
@@ -12,9 +12,10 @@ from aloq.problem.checks import Array
 
 
 def effective_size(x: Array) -> float:
-    """N T / tau for the autocorrelation time tau over all chains (Vehtari et al. 2021, equations 10 to 13).
+    """N T / tau for the autocorrelation time tau over all chains.
 
-    Chains that never leave their modes lower it to N/2, though their starts are worth N: it errs on the safe side.
+    See Vehtari et al. 2021, equations 10 to 13. Chains that never leave their modes lower it to
+    N/2, although their starts are worth N. So it errs on the safe side.
     """
     draws, chains = x.shape
     within = float(x.var(axis=0, ddof=1).mean())
@@ -31,7 +32,10 @@ def effective_size(x: Array) -> float:
 
 
 def disagreement(x: Array) -> float:
-    """R-hat over the groups of chains: how much wider all draws together are than those of one group. 1 where the groups agree."""
+    """R-hat over the groups of chains: 1 if the groups agree.
+
+    It says how much wider all draws together are than those of one group.
+    """
     groups = x.reshape(len(x), GROUPS, -1).swapaxes(0, 1).reshape(GROUPS, -1)
     within = float(groups.var(axis=1).mean())
     between = float(groups.mean(axis=1).var(ddof=1))

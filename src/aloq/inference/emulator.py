@@ -1,4 +1,4 @@
-"""The budget of simulations from which an emulator is learnt."""
+"""The settings of an emulator, and its budget of simulations."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ FEWEST = 4
 
 @dataclass(frozen=True)
 class Emulator:
-    """A Gaussian process in the place of an expensive simulator, learnt from `budget` simulator calls in all.
+    """A Gaussian process that replaces an expensive simulator, learnt from `budget` calls of it.
 
-    The share `refine` of them is made where a first emulator, learnt from the others, puts the posterior. `samples` is the number of
-    hyperparameter samples; `model` the kernel and its hyperpriors.
+    The share `refine` of the calls is made where a first emulator, learnt from the others, puts the
+    posterior. `samples` is the number of hyperparameter samples. `model` is the kernel and its
+    hyperpriors.
     """
 
     budget: int
@@ -34,7 +35,7 @@ class Emulator:
             raise ProblemError(f"`refine` must be at least 0 and below 1, but it is {self.refine!r}.")
 
     def runs(self, policies: int) -> tuple[int, int]:
-        """Simulations for each policy: over the whole prior, and where the posterior is."""
+        """Return the numbers of simulations for each policy: over the prior, near the posterior."""
         each = self.budget // policies
         first = each - int(self.refine * each)
         if first < FEWEST:

@@ -1,4 +1,4 @@
-"""The posterior of the environment where the noise on returns has a density."""
+"""The posterior of the environment when the noise on returns has a density."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 # exp(-745) is 0 in float64.
 ZERO = 745.0
-# Trials as far out as this happen once in a million times if the noise is right.
+# Warn if a misfit as large as that of the trials has a lower probability under the noise.
 ODD = 1e-6
 AGREE = 1.1
 
 
 class Returns(Protocol):
-    """What is known of the returns of the trials' policies in some environments: the simulator itself, or an emulator."""
+    """Predicts the returns of the trials' policies: the simulator itself, or an emulator."""
 
     def predict(self, u: Array) -> tuple[Array, Array]:
-        """Mean and variance of each policy's return at levels u, (n, F): (n, m) each."""
+        """Return mean and variance of each policy's return at levels u, (n, F): (n, m) each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +74,12 @@ def infer(
     emulator: Emulator | None = None,
     seed: int = 0,
 ) -> Posterior:
-    """p(environment | trials) by slice sampling, or exactly where the prior lists its values.
+    """Return p(environment | trials) by slice sampling, or exactly if the prior lists its values.
 
-    `prior` is what `Problem(environment=...)` takes; `trials` are pairs (policy, return) from the real system; `simulate(policy,
-    environment)` is the simulator; `noise` says how a real return scatters around the simulated one. With an `emulator`, the simulator
-    is called as often as its budget says, and a Gaussian process stands in for it.
+    `prior` is what `Problem(environment=...)` takes. `trials` are pairs (policy, return) from the
+    real system. `simulate(policy, environment)` is the simulator. `noise` says how a real return
+    scatters around the simulated one. With an `emulator`, a Gaussian process replaces the
+    simulator, which is called only as often as the emulator's budget allows.
     """
     believed, seen, simulator = Prior.of(prior), Trials.read(trials), TrialSimulator(simulate)
     _check(noise, GaussianNoise, "noise", "GaussianNoise(0.5)")
@@ -117,11 +118,15 @@ def _enumerated(prior: Prior, likelihood: Likelihood, simulator: TrialSimulator)
 def _emulated(
     prior: Prior, trials: Trials, simulator: TrialSimulator, noise: GaussianNoise, sampler: SliceSampler, emulator: Emulator, seed: int
 ) -> Posterior:
-    """A first emulator over the whole prior, then one with simulations added where the first puts the posterior."""
+    """Return the posterior with an emulator in the simulator's place.
+
+    A first emulator covers the whole prior. If budget is left, a second one has more simulations
+    where the first puts the posterior.
+    """
     from aloq.inference.surrogate import Surrogate
     from aloq.numerics.computing import computing
 
-    with computing():  # entered once, not with each of a thousand predictions
+    with computing():  # entered once, not again for each of a thousand predictions
         surrogate = Surrogate.over_prior(prior, trials.policies, simulator, emulator, seed)
         if surrogate.left:
             draws = sampler.sample(Likelihood(trials, noise, surrogate), len(prior.sources), np.random.default_rng([seed, 1]))
@@ -156,7 +161,10 @@ def _sampled(prior: Prior, likelihood: Likelihood, sampler: SliceSampler, simula
 
 
 def _mode(prior: Prior, likelihood: Likelihood, draws: Draws) -> Array:
-    """Levels of the highest density of the environment: a climb from the best draw of each group. Listed values stay as drawn."""
+    """Return the levels where the environment's density is highest.
+
+    The search climbs from the best draw of each group. Listed values stay as drawn.
+    """
     from scipy.optimize import minimize
 
     u, h = draws.u.reshape(-1, draws.u.shape[-1]), draws.h.ravel()
@@ -189,7 +197,7 @@ def _mode(prior: Prior, likelihood: Likelihood, draws: Draws) -> Array:
 
 
 def _check_fit(prior: Prior, likelihood: Likelihood, best: Array) -> None:
-    """Refuse a posterior that rests on a likelihood of 0, and warn of one that rests on next to nothing."""
+    """Raise InferenceError if no environment explains the trials. Warn if none does so well."""
     from scipy.stats import chi2
 
     misfit, count = float(likelihood.misfit(best[None])[0]), len(likelihood.trials.returns)

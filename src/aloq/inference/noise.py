@@ -1,12 +1,15 @@
-"""How a physical return scatters around the simulator's.
+"""How a physical return scatters around the simulated one.
 
-y_ki  = f(pi_k, theta) + e_k + noise_i,   noise ~ N(0, s²),   e_k ~ N(0, v_k) an emulator's error, 0 for the simulator itself
+y_ki  = f(pi_k, theta) + e_k + noise_i,   noise ~ N(0, s²),   e_k ~ N(0, v_k)
 
-The error of an emulator is the same in all trials of a policy. So it widens their mean, and not each of them:
+e_k is an emulator's error, 0 for the simulator itself. It is the same in all trials of a policy. So
+it widens the law of their mean, not that of each trial:
 
-    log p(y | theta, s) = sum_k  log N(ȳ_k; f_k, s²/n_k + v_k)  -  S_k/(2 s²)  -  (n_k - 1)/2 log(2 pi s²)  -  log(n_k)/2
+    log p(y | theta, s) = sum_k  log N(ȳ_k; f_k, s²/n_k + v_k)  -  S_k/(2 s²)
+                                 -  (n_k - 1)/2 log(2 pi s²)  -  log(n_k)/2
 
-An unknown s is integrated out on a fixed grid. That costs no simulation, and leaves theta as the only thing to sample.
+An unknown s is integrated out on a fixed grid. That costs no simulation, and only theta remains to
+be sampled.
 """
 
 from __future__ import annotations
@@ -26,14 +29,18 @@ from aloq.problem.environment import plain_environment, sources
 from aloq.problem.errors import ProblemError
 from aloq.problem.variables import Choice
 
-# Standard deviations on a geometric grid from quantile to quantile: steps of 3 % for a law over six decades.
+# Standard deviations lie on a geometric grid between two quantiles. For a law over six decades,
+# its steps are 3 %.
 BINS = 512
 TAIL = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianNoise:
-    """Returns scatter with standard deviation `std`: a number, or a law of positive numbers where it is unknown."""
+    """Returns scatter with standard deviation `std`.
+
+    It is a number, or a law of positive numbers if it is unknown.
+    """
 
     std: Any
 
@@ -65,7 +72,10 @@ class GaussianNoise:
         return _log_sum(joint)
 
     def misfit(self, trials: Trials, mean: Array, variance: Array) -> Array:
-        """Sum of squares of the standardised residuals, at the largest plausible `std`: (n,). About the number of trials for a good fit."""
+        """Sum of squares of the standardised residuals, at the largest plausible `std`: (n,).
+
+        For a good fit it is about the number of trials.
+        """
         std = self.grid[0][-1]
         with np.errstate(over="ignore"):
             between = (trials.mean - mean) ** 2 / (std**2 / trials.count + variance)
@@ -92,6 +102,6 @@ def _listed(law: Atoms) -> tuple[Array, Array]:
 
 
 def _log_sum(terms: Array) -> Array:
-    """log of the sum of exp over the last axis; -inf where all are."""
+    """log of the sum of exp over the last axis; -inf where all terms are."""
     highest = np.maximum(terms.max(axis=-1), -np.finfo(float).max)
     return np.asarray(highest + np.log(np.exp(terms - highest[..., None]).sum(axis=-1)))

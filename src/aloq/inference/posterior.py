@@ -1,4 +1,4 @@
-"""What is known about the environment after the trials."""
+"""The posterior: what is known about the environment after the trials."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ from aloq.study.checks import whole
 class Posterior:
     """Draws from p(environment | trials), and its mode.
 
-    `samples(400)` is what `Problem(environment=...)` takes; `map` is the most probable environment. `effective_sample_size` says how many
-    independent draws the pool is worth; `disagreement` is R-hat between independent groups of chains, 1 where they agree; `simulations`
-    counts simulator calls; `tolerance` is the distance that approximate Bayesian computation came down to.
+    samples(400)            what `Problem(environment=...)` takes
+    map                     the most probable environment
+    effective_sample_size   how many independent draws the pool is worth
+    disagreement            R-hat between independent groups of chains, 1 if they agree
+    simulations             the number of simulator calls
+    tolerance               the final distance of approximate Bayesian computation, else None
     """
 
     names: tuple[str, ...]
@@ -32,10 +35,10 @@ class Posterior:
     tolerance: float | None = None
 
     def samples(self, count: int | None = None) -> Samples:
-        """`count` draws, or the whole pool, with its weights, where it holds no more.
+        """Return `count` draws, or the whole pool with its weights if it holds no more.
 
-        They are not drawn at random but spread evenly through the pool, each standing for the same mass in its neighbourhood. So a few of
-        them stand for the posterior better than as many independent draws.
+        The draws are not random but spread evenly through the pool. Each represents the same mass
+        in its neighbourhood. So they represent the posterior better than as many independent draws.
         """
         points, weights = self._distinct()
         if count is None or len(points) <= whole("count", count, least=1):
@@ -46,7 +49,7 @@ class Posterior:
         return Samples(points[order[np.minimum(chosen, len(order) - 1)]], None, self.names)
 
     def _distinct(self) -> tuple[Array, Array]:
-        """Each point of the pool once, with its mass."""
+        """Return each point of the pool once, with its mass."""
         points, of = np.unique(self.points, axis=0, return_inverse=True)
         weights = normalized(np.bincount(of.ravel(), self.weights))
         return points[weights > 0], weights[weights > 0]
@@ -57,7 +60,10 @@ class Posterior:
 
 
 def neighbours(points: Array) -> NDArray[np.intp]:
-    """An order in which neighbours come together: halves of the widest column, halves of each half, and so on."""
+    """Return an order in which neighbours are close together.
+
+    It halves the points along the widest column, then each half again, and so on.
+    """
     spread = points.std(axis=0)
     scaled = points / np.where(spread > 0, spread, 1.0)
 

@@ -1,11 +1,12 @@
-"""What is believed about the environment before any trial, on the unit cube of its levels.
+"""The prior: what is believed about the environment before any trial, in terms of levels.
 
 F      independent parts (factors) of the prior
 k      its variables
-u      (n, F)  levels: probabilities, standing for the values Q(u) that the parts' quantile functions give
+u      (n, F)  levels in the unit cube: probabilities; Q(u) are the values, Q the quantile functions
 
-A draw from the prior is a uniform u. So the posterior over u is the likelihood alone, bounds hold by construction, and a part with listed
-values is a likelihood with steps.
+A draw from the prior is a uniform u. So the posterior density of u is proportional to the
+likelihood, and bounds hold by construction. For a part with listed values, the likelihood is a step
+function of u.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from aloq.problem.environment import Source, plain_environment, sources
 from aloq.problem.errors import ProblemError
 from aloq.problem.variables import Choice
 
-# As many joint values are enumerated; more are sampled.
+# Up to this many joint values are enumerated; more are sampled.
 LIMIT = 20_000
 
 
@@ -40,7 +41,10 @@ class Prior:
 
     @classmethod
     def of(cls, environment: Any) -> Prior:
-        """Read what `Problem(environment=...)` takes. Labels are refused, because a sample of the posterior holds numbers."""
+        """Read what `Problem(environment=...)` takes.
+
+        Labels are refused, because a sample of the posterior holds numbers.
+        """
         plain = plain_environment(environment)
         labels = [name for name, law in plain.items() if isinstance(law, Choice)] if isinstance(plain, Mapping) else []
         if labels:
@@ -62,7 +66,7 @@ class Prior:
 
     @property
     def enumerable(self) -> bool:
-        """Whether every joint value can be looked at."""
+        """Whether there are few enough joint values to evaluate every one."""
         sizes = [len(source.weights) if isinstance(source, Atoms) else np.inf for source in self.sources]
         return bool(np.prod(sizes) <= LIMIT)
 
@@ -72,15 +76,18 @@ class Prior:
         return tuple(i for i, source in enumerate(self.sources) if isinstance(source, Continuous))
 
     def environments(self, u: Array) -> list[dict[str, Value]]:
-        """The environment at each row of u."""
+        """Return the environment at each row of u."""
         return [dict(zip(self.names, row, strict=True)) for row in zip(*self._columns(u), strict=True)]
 
     def values(self, u: Array) -> Array:
-        """The same as numbers: (n, k)."""
+        """Return the same as numbers: (n, k)."""
         return np.array(list(self._columns(u)), dtype=np.float64).T
 
     def log_density(self, u: Array) -> Array:
-        """log p at the values that u stands for, in their own units: (n,). A part with listed values counts with its probability."""
+        """Return log p at the values that u stands for, in their own units: (n,).
+
+        A part with listed values contributes its probability.
+        """
         out = np.zeros(len(u))
         for source, level in zip(self.sources, u.T, strict=True):
             with np.errstate(divide="ignore"):
@@ -91,14 +98,17 @@ class Prior:
         return out
 
     def atoms(self) -> tuple[Array, Array]:
-        """Levels (R, F) and probabilities (R,) of every joint value, where they are listed."""
+        """Return levels (R, F) and probabilities (R,) of every joint value.
+
+        All parts must list values.
+        """
         parts = [_middles(source) for source in self.sources if isinstance(source, Atoms)]
         u = np.array(list(product(*(levels for levels, _ in parts))))
         weights = np.array([np.prod(row) for row in product(*(mass for _, mass in parts))])
         return u, checks.normalized(weights)
 
     def _columns(self, u: Array) -> Iterator[list[Value]]:
-        """The n values of each variable."""
+        """Yield the n values of each variable."""
         for source, level in zip(self.sources, u.T, strict=True):
             if isinstance(source, Continuous):
                 yield source.quantile(level).tolist()
@@ -108,13 +118,16 @@ class Prior:
 
 
 def _index(atoms: Atoms, level: Array) -> Any:
-    """Which of the listed values the levels stand for; never one of probability 0."""
+    """Return which listed value each level stands for; never one of probability 0."""
     happens = np.flatnonzero(atoms.weights > 0)
     found = np.searchsorted(np.cumsum(atoms.weights[happens]), level, side="right")
     return happens[np.minimum(found, len(happens) - 1)]
 
 
 def _middles(atoms: Atoms) -> tuple[Array, Array]:
-    """A level for each value that happens, halfway up its step, and its probability."""
+    """Return a level in the middle of each value's step, and its probability.
+
+    Values of probability 0 are left out.
+    """
     mass = atoms.weights[atoms.weights > 0]
     return np.cumsum(mass) - mass / 2, mass

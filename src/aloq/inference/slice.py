@@ -4,19 +4,23 @@ u      (N, F)  positions of the chains
 h      (N,)    log likelihood there
 beta   power of the likelihood, raised from 0 (the prior) to 1 (the posterior)
 
-One chain on one slice does not find a second mode, nor the narrow one behind a cliff. Four things do:
+A single chain with plain slices does not find a second mode, nor a narrow one behind a cliff. Four
+things help:
 
-- Tempering. The chains start as draws from the prior, and the likelihood is raised to a power that grows from 0 to 1 in steps which leave
-  half of them effective; at each step they are resampled by what they gained and moved on. So each mode receives chains in proportion to
-  its mass, while all of them are still in sight of each other.
-- Slices along the difference of two other chains, with stepping out. They have the scale and the direction of the posterior whatever
-  those are (ensemble slice sampling, Karamanis & Beutler 2021).
-- Jumps by the whole difference of two other chains. Where these sit in two modes, a chain of the one lands in the other, however
-  narrow both are (ter Braak 2006). Without jumps the modes' weights drift with each resampling.
-- Now and then a slice along a coordinate over the whole cube: its bracket starts as the whole range and shrinks, so that it spans every
-  mode on its line, also one that no chain has found.
+- Tempering. The chains start as draws from the prior. The likelihood is raised to a power that
+  grows from 0 to 1, in steps that leave half of the chains effective. At each step the chains are
+  resampled by the weight they gained, then moved. So each mode receives chains in proportion to
+  its mass, while the chains can still move between modes.
+- Slices along the difference of two other chains, with stepping out. They adapt to the scale and
+  the direction of the posterior (ensemble slice sampling, Karamanis & Beutler 2021).
+- Jumps by the whole difference of two other chains. If these are in two modes, a chain in one
+  mode lands in the other, however narrow both are (ter Braak 2006). Without jumps the weights of
+  the modes drift with each resampling.
+- Sometimes a slice along a coordinate over the whole cube. Its bracket starts as the whole range
+  and shrinks. So it covers every mode on its line, even one that no chain has found.
 
-The chains form groups that never meet. Each group is a run of its own, so that disagreement between groups tells what went wrong.
+The chains form groups that do not interact. Each group is an independent run, so disagreement
+between groups shows that something went wrong.
 """
 
 from __future__ import annotations
@@ -35,16 +39,16 @@ Density = Callable[[Array], Array]
 
 GROUPS = 4
 STEPS_OUT = 8
-SHRINKS = 80  # leaves a bracket of about 1e-17 of the first, so that a chain gives up only where float64 does
+SHRINKS = 80  # the last bracket is about 1e-17 of the first, which is the limit of float64
 SWEEPS_A_STEP = 2
 JUMPS = 2  # a sweep
 SHARE_ACROSS = 0.25
 MOST_STEPS = 1000
-LOWEST = -1e300  # where the log likelihood overflows; finite, so that powers of it stay ordered
+LOWEST = -1e300  # replaces a log likelihood that overflows; finite, so its powers stay ordered
 
 
 class Draws(NamedTuple):
-    """Where the chains were after each sweep."""
+    """The positions of the chains after each sweep."""
 
     u: Array  # (T, N, F)
     h: Array  # (T, N)
@@ -52,7 +56,11 @@ class Draws(NamedTuple):
 
 @dataclass(frozen=True)
 class SliceSampler:
-    """`chains` chains, kept after each of `sweeps` sweeps once the whole likelihood counts: chains · sweeps draws in all."""
+    """A sampler with `chains` chains, recorded after each of `sweeps` sweeps at the full
+    likelihood.
+
+    It gives chains · sweeps draws in all.
+    """
 
     chains: int = 256
     sweeps: int = 24
@@ -64,7 +72,10 @@ class SliceSampler:
             raise ProblemError(f"`sweeps` must be at least 4, but it is {self.sweeps!r}.")
 
     def sample(self, density: Density, factors: int, rng: np.random.Generator) -> Draws:
-        """Draws from the law on the cube whose log density, up to a constant, is `density`: (n, F) to (n,)."""
+        """Return draws from a law on the cube.
+
+        Its log density, up to a constant, is `density`: (n, F) to (n,).
+        """
         inside = _within_cube(density)
         u = rng.random((self.chains, factors))
         h = inside(u)
@@ -93,7 +104,7 @@ class SliceSampler:
 
 
 def _within_cube(density: Density) -> Density:
-    """`density` inside the cube, and -inf outside without asking it."""
+    """Return `density` inside the cube, and -inf outside, where `density` is not called."""
 
     def bounded(u: Array) -> Array:
         inside = ((u >= 0) & (u <= 1)).all(axis=1)
@@ -106,7 +117,10 @@ def _within_cube(density: Density) -> Density:
 
 
 def _next_step(h: Array, beta: float) -> float:
-    """The largest step of the power that leaves half of each group effective, to 1 at most; sought by halving its logarithm."""
+    """Return the largest step of the power that leaves half of each group effective.
+
+    The power ends at 1 at most. The step is found by bisection of its logarithm.
+    """
     low, high = np.log(1e-306), np.log(1 - beta)
     if _effective(np.exp(high) * h) >= 0.5:
         return 1 - beta
@@ -117,19 +131,19 @@ def _next_step(h: Array, beta: float) -> float:
 
 
 def _effective(log_weights: Array) -> float:
-    """The share of chains that these weights leave effective, in the group where it is least."""
+    """Return the share of chains that these weights leave effective, the least of all groups."""
     w = _weights(log_weights)
     return float((w.sum(axis=1) ** 2 / (w**2).sum(axis=1)).min() / w.shape[1])
 
 
 def _weights(log_weights: Array) -> Array:
-    """Weights by group, the largest of each 1: (groups, N / groups)."""
+    """Return weights by group, scaled so the largest of each group is 1: (groups, N / groups)."""
     rows = log_weights.reshape(GROUPS, -1)
     return np.exp(rows - rows.max(axis=1, keepdims=True))
 
 
 def _resample(log_weights: Array, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Systematic resampling within each group: which chain each place takes over, (N,)."""
+    """Return which chain each place takes over, (N,): systematic resampling within groups."""
     w = _weights(log_weights)
     size = w.shape[1]
     places = (np.arange(size) + rng.random((GROUPS, 1))) / size
@@ -139,9 +153,10 @@ def _resample(log_weights: Array, rng: np.random.Generator) -> NDArray[np.intp]:
 
 
 def _sweep(density: Density, u: Array, h: Array, beta: float, rng: np.random.Generator) -> tuple[Array, Array]:
-    """For every chain a slice along a difference of two others and jumps by other ones; for some a slice along a coordinate.
+    """Move every chain by a slice along a difference of two others, then by jumps.
 
-    One half of each group moves along differences of the other half, which stands still, so that each move leaves the law invariant.
+    Some chains also get a slice along a coordinate. One half of each group moves along differences
+    of the other half, which stands still. So each move leaves the law invariant.
     """
     u, h = u.copy(), h.copy()
     halves = np.arange(len(u)).reshape(GROUPS, 2, -1)
@@ -166,18 +181,18 @@ class _SliceChains(NamedTuple):
     beta: float
 
     def level(self, rng: np.random.Generator) -> Array:
-        """A uniform height under the density, as a log likelihood: (n,)."""
+        """Return a uniform height under the density, as a log likelihood: (n,)."""
         return np.asarray(self.h - rng.exponential(size=len(self.h)) / self.beta)
 
 
 def _stepping_out(density: Density, chains: _SliceChains, direction: Array, rng: np.random.Generator) -> _SliceChains:
-    """A slice along the direction, its bracket grown in steps as long as that."""
+    """Move along `direction` by a slice whose bracket grows in steps of its length."""
     level = chains.level(rng)
     return _shrink(density, chains, direction, level, *_step_out(density, chains.u, direction, level, rng), rng)
 
 
 def _jump(density: Density, chains: _SliceChains, direction: Array, rng: np.random.Generator) -> _SliceChains:
-    """A step by the whole direction, taken if it stays above the level: Metropolis' rule."""
+    """Move by the whole direction if the level allows it: Metropolis' rule."""
     proposal = chains.u + direction
     value = density(proposal)
     hit = value > chains.level(rng)
@@ -185,7 +200,7 @@ def _jump(density: Density, chains: _SliceChains, direction: Array, rng: np.rand
 
 
 def _across(density: Density, chains: _SliceChains, rng: np.random.Generator) -> _SliceChains:
-    """A slice along a coordinate, from face to face of the cube."""
+    """Move by a slice along a coordinate, from face to face of the cube."""
     n, factors = chains.u.shape
     column = rng.integers(factors, size=n)
     here = chains.u[np.arange(n), column]
@@ -193,7 +208,10 @@ def _across(density: Density, chains: _SliceChains, rng: np.random.Generator) ->
 
 
 def _differences(u: Array, others: NDArray[np.intp], rng: np.random.Generator) -> Array:
-    """For each chain a difference of two `others`, (groups, k), of its group: (groups · k, F)."""
+    """Return for each chain a difference of two `others` of its group.
+
+    `others` is (groups, k), the result (groups · k, F).
+    """
     groups, k = others.shape
     first = rng.integers(k, size=(groups, k))
     second = (first + rng.integers(1, k, size=(groups, k))) % k
@@ -202,9 +220,10 @@ def _differences(u: Array, others: NDArray[np.intp], rng: np.random.Generator) -
 
 
 def _step_out(density: Density, u: Array, direction: Array, level: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Brackets of the direction's length, widened by it until both ends leave the slice.
+    """Return brackets of the direction's length, widened by it until both ends leave the slice.
 
-    They grow by `STEPS_OUT` steps at most, shared at random between the ends: so Neal keeps a bounded search from changing the law.
+    They grow by at most `STEPS_OUT` steps, shared at random between the ends. Neal shows that a
+    search bounded in this way does not change the law.
     """
     n = len(u)
     left = -rng.random(n)
@@ -225,7 +244,10 @@ def _step_out(density: Density, u: Array, direction: Array, level: Array, rng: n
 def _shrink(
     density: Density, chains: _SliceChains, direction: Array, level: Array, left: Array, right: Array, rng: np.random.Generator
 ) -> _SliceChains:
-    """A point of the slice for every chain: uniform in the bracket, which is cut at each point that misses."""
+    """Move every chain to a point of its slice.
+
+    Points are drawn uniformly in the bracket. Each point that misses the slice becomes the new end.
+    """
     u, h, left, right = chains.u.copy(), chains.h.copy(), left.copy(), right.copy()
     seeking = np.flatnonzero(direction.any(axis=1))
     for _ in range(SHRINKS):

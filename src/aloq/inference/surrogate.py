@@ -1,4 +1,4 @@
-"""Gaussian processes of the return as a function of the environment, one for each policy of the trials.
+"""Gaussian processes of the return as a function of the environment, one for each trial policy.
 
 x      (n, e)  environments in the unit cube of their axes, as a `Problem` has them
 """
@@ -22,13 +22,13 @@ from aloq.numerics.padding import pad
 from aloq.problem.checks import Array
 from aloq.problem.encoding import Encoding
 
-# Environments are predicted in batches of two sizes, so that two functions are compiled.
+# Environments are predicted in batches of two sizes, so only two functions are compiled.
 FEW, MANY = 64, 256
 
 
 @dataclass(frozen=True, eq=False)
 class Surrogate:
-    """What simulations so far tell about the returns of the trials' policies."""
+    """What the simulations so far say about the returns of the trials' policies."""
 
     prior: Prior
     policies: tuple[dict[str, Any], ...]
@@ -43,7 +43,7 @@ class Surrogate:
     def over_prior(
         cls, prior: Prior, policies: tuple[dict[str, Any], ...], simulator: TrialSimulator, emulator: Emulator, seed: int
     ) -> Surrogate:
-        """Learnt from environments spread over the prior, by a scrambled Sobol' sequence."""
+        """Learn from environments spread over the prior by a scrambled Sobol' sequence."""
         from scipy.stats import qmc
 
         first, _ = emulator.runs(len(policies))
@@ -59,7 +59,9 @@ class Surrogate:
         return sum(self.emulator.runs(len(self.policies))) - len(self.u)
 
     def refined(self, draws: Array) -> Surrogate:
-        """With what is left of the budget spent evenly through `draws`, (n, F), of the posterior."""
+        """Spend the rest of the budget evenly through posterior `draws`, (n, F), and learn
+        again.
+        """
         order = neighbours(draws)
         at = draws[order[((np.arange(self.left) + 0.5) / self.left * len(order)).astype(int)]]
         u = np.concatenate([self.u, at])
@@ -68,10 +70,10 @@ class Surrogate:
         return Surrogate(self.prior, self.policies, self.simulator, self.emulator, self.seed, u, y, beliefs)
 
     def predict(self, u: Array) -> tuple[Array, Array]:
-        """Mean and variance of one simulation, (n, m) each.
+        """Return mean and variance of one simulation, (n, m) each.
 
-        The variance includes the noise of the Gaussian process: what it takes for noise in a deterministic simulator is what it cannot
-        follow, such as a cliff.
+        The variance includes the noise of the Gaussian process. For a deterministic simulator, this
+        noise represents what the process cannot follow, such as a cliff.
         """
         x = _place(self.prior, u)
         padded = pad(x, FEW if len(x) <= FEW else -(-len(x) // MANY) * MANY)
@@ -81,13 +83,16 @@ class Surrogate:
 
 
 def _place(prior: Prior, u: Array) -> Array:
-    """Levels as points of the cube of axes: (n, e)."""
+    """Return levels as points in the cube of axes: (n, e)."""
     values = prior.values(u)
     return np.concatenate([axis.encode(column) for axis, column in zip(prior.axes, values.T, strict=True)], axis=1)
 
 
 def _learn(prior: Prior, emulator: Emulator, u: Array, y: Array, seed: int) -> tuple[ScaledBelief, ...]:
-    """A belief for each column of y. The environment takes the place of the policy, and nothing is averaged over."""
+    """Return a belief for each column of y.
+
+    The environment takes the place of the policy, and nothing is averaged over.
+    """
     x, model = _place(prior, u), emulator.model or Model()
     encoding = Encoding(x.shape[1], 0, (True,) * x.shape[1], factors=())
     learnt = []

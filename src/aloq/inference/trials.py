@@ -1,4 +1,4 @@
-"""Physical trials as they come, and the simulator they are compared with.
+"""Physical trials, and the simulator they are compared with.
 
 m      distinct policies among the trials
 n_k, ȳ_k, S_k   of policy k: trials, mean return, sum of squares about that mean
@@ -27,7 +27,7 @@ FORM = "Give a list of pairs, [({'speed': 1.0}, 3.2), ...]."
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """Returns of the real system, by policy."""
+    """Returns of the real system, grouped by policy."""
 
     policies: tuple[dict[str, Any], ...]  # m
     of: NDArray[np.intp]  # (n,) which policy each trial had
@@ -66,14 +66,14 @@ class Trials:
 
 
 class TrialSimulator:
-    """The user's simulator, with its calls counted and its returns checked."""
+    """The user's simulator. It counts its calls and checks its returns."""
 
     def __init__(self, simulate: Any) -> None:
         self._simulate: Simulate = check_simulate(simulate)
         self.calls = 0
 
     def returns(self, policies: Sequence[Mapping[str, Any]], environments: Sequence[Mapping[str, Any]]) -> Array:
-        """The return of each policy in each environment: (environments, policies)."""
+        """Return the return of each policy in each environment: (environments, policies)."""
         found = [[self._return(policy, environment) for policy in policies] for environment in environments]
         return np.array(found, dtype=np.float64).reshape(len(environments), len(policies))
 
@@ -86,7 +86,7 @@ class TrialSimulator:
                 f"The simulator raised {type(error).__name__}: {error}, for the trials' policy {dict(policy)} in {dict(environment)}. "
                 "It must take the names of the trials' policies and of the prior."
             ) from error
-        if type(value) is float and value - value == 0:  # the usual case, without the cost of the checks
+        if type(value) is float and value - value == 0:  # the usual case: skip the slower checks
             return value
         try:
             return real(value)

@@ -1,1 +1,1 @@
-"""The only layer that changes or does I/O: ask and tell, executors, the journal."""
+"""Ask and tell, executors and the journal. Only this layer changes state and does I/O."""

@@ -1,4 +1,4 @@
-"""What a study checks about its arguments."""
+"""Checks of the arguments that a study is given."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def check_method(method: Any) -> Method:
 
 
 def check_served(method: Method, objective: Any) -> Objective:
-    """An objective that the method can optimise."""
+    """Return the objective, or raise StudyError if the method cannot optimise it."""
     if not isinstance(objective, Objective):
         raise StudyError(f"`objective` must be an objective such as aloq.Expectation(), but is {shown(objective)}.")
     if not serves(method, objective):

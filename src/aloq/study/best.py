@@ -1,4 +1,4 @@
-"""What `best` answers."""
+"""The answer of `Study.best`."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Best:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """(low, high): holds the expected return with a probability of 90 %."""
-        # No return is larger than the largest number, so that ends beyond it say no more than it does.
+        """(low, high): contains the expected return with a probability of 90 %."""
+        # No return exceeds the largest float, so the interval need not reach beyond it.
         return max(self.mean - Z90 * self.std, -sys.float_info.max), min(self.mean + Z90 * self.std, sys.float_info.max)
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class Best:
 
 
 def recommended(method: Method, ledger: Ledger, encoding: Encoding, state: State | None, seed: int) -> Best:
-    """What a method recommends, given all that is in a ledger."""
+    """Return what a method recommends, given everything in a ledger."""
     found = method.recommend(encoding, ledger.history(), state, seed)
     policy = ledger.simulated(found.policy) or encoding.decode_policy(found.policy)
     return Best(policy=policy, mean=ledger.sign * float(found.mean), std=float(found.std))

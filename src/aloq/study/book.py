@@ -1,8 +1,9 @@
 """The trials of a study and the file that keeps them, changed together.
 
-Everything known is in a `Ledger`; what survives the process is in a `Journal`. Each change goes into the ledger, and brings
-the file up to it. One lock guards both. It is held for moments: to change them, or to copy what is known. Nothing is computed
-meanwhile, and Ctrl-C waits for its end.
+The `Ledger` holds everything that is known. The `Journal` holds what survives the process. Each
+change is made in the ledger first, then written to the file. One lock guards both. It is held only
+for moments: to change them, or to copy what is known. Nothing is computed while it is held, and
+Ctrl-C waits until a change is complete.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from aloq.study.trial import Trial
 
 
 class Counts(NamedTuple):
-    """How many trials of a study are in which state."""
+    """The number of trials of a study in each state."""
 
     told: int
     failed: int
@@ -35,13 +36,16 @@ class Counts(NamedTuple):
 
 
 class Book:
-    """A ledger and, if a path is given, its journal. `given` makes the header: what the study is about."""
+    """A ledger and, if a path is given, its journal.
+
+    `given` makes the header, which says what the study is about.
+    """
 
     def __init__(self, problem: Problem, given: Callable[[], Record], path: str | os.PathLike[str] | None) -> None:
         self.ledger = Ledger.of(problem)
         self.closed = False
         self._lock = threading.RLock()
-        self._handed: set[int] = set()  # trials that `ask` gave to the user of this process
+        self._handed: set[int] = set()  # ids of trials that `ask` gave to the user of this process
         self.journal: Journal | None = None if path is None else self._open(given(), path)
 
     def _open(self, given: Record, path: str | os.PathLike[str]) -> Journal:
@@ -62,7 +66,7 @@ class Book:
 
     @property
     def rescued(self) -> Path | None:
-        """The file where everything is, once somebody else has changed the journal."""
+        """The file that holds everything, if somebody else has changed the journal; None before."""
         return None if self.journal is None else self.journal.rescued
 
     @property
@@ -74,23 +78,23 @@ class Book:
 
     @property
     def returns(self) -> int:
-        """How many returns there are: those told and, where a failure has a value, failures."""
+        """The number of returns: told values and, if the problem has a failure value, failures."""
         with self._lock:
             return self.ledger.returns
 
     def known(self) -> Ledger:
-        """All that is known now, to be read without a lock."""
+        """Return a copy of everything known now, which can be read without a lock."""
         with self._lock:
             return self.ledger.copied()
 
     def left_over(self) -> list[Trial]:
-        """The pending trials that nobody in this process holds."""
+        """Return the pending trials that nobody in this process holds."""
         with self._lock:
             left = [self.ledger.entries[number].trial for number in self.ledger.pending if number not in self._handed]
         return copy.deepcopy(left)
 
     def hand_out(self, records: Iterable[Record], to_user: bool) -> list[Trial]:
-        """Take in trials that were drafted, and give them. If they cannot be written, there are none."""
+        """Add drafted trials to the ledger and return them. If they cannot be written, add none."""
         ledger = self.ledger
         with interrupts.held(), self._lock:
             self.check_open()
@@ -109,9 +113,10 @@ class Book:
         return copy.deepcopy(trials)
 
     def settle(self, trial: Trial | SupportsIndex, report: dict[str, Any]) -> None:
-        """Take in what became of a trial. Once this returns, it is on the disk."""
+        """Record the outcome of a trial. Once this returns, the outcome is on the disk."""
         with interrupts.held(), self._lock:
-            if self.closed or self.rescued is None:  # else what is told is added to the rescued file, and the error says so
+            # After a rescue, the report goes to the rescued file, and the error says so.
+            if self.closed or self.rescued is None:
                 self.check_open()
             number = self._id(trial)
             self.ledger.apply(plain("report of a simulation", {"event": report["event"], "id": number, **report}))
@@ -140,7 +145,7 @@ class Book:
             ) from error
 
     def save_as(self, path: str | os.PathLike[str], given: Record) -> None:
-        """Write everything to a new journal with this header. The file must not be there yet."""
+        """Write everything to a new journal with this header. The file must not exist yet."""
         with self._lock:
             try:
                 write_new(Path(path).absolute(), text([given, *self.ledger.log], given))
@@ -148,7 +153,7 @@ class Book:
                 raise JournalError(f"The new journal {path} cannot be written: {error.strerror}. Name another file.") from error
 
     def close(self) -> bool:
-        """Let go of the journal; False if that was done before."""
+        """Close the journal. Return False if it was closed before."""
         with interrupts.held(), self._lock:
             if self.closed:
                 return False

@@ -1,4 +1,4 @@
-"""What a study accepts as a number and as a text, and how it shows what it does not accept."""
+"""Checks of numbers and texts that a study is given, and short forms of values for messages."""
 
 from __future__ import annotations
 
@@ -12,21 +12,25 @@ import numpy as np
 
 from aloq.problem.errors import StudyError
 
-LONGEST = 2**16  # bytes of a reason
+LONGEST = 2**16  # bytes that are kept of a reason
 
 
 class NotANumberError(StudyError):
-    """The return is not a number, rather than one that is not finite."""
+    """The return is not a number at all. A number that is not finite is a plain StudyError."""
 
 
 def real(value: Any, way_out: str = "") -> float:
-    """The finite real number in `value`: an int, a float, a NumPy scalar or an array of shape ()."""
+    """Return the finite real number in `value`.
+
+    It may be an int, a float, a NumPy scalar or an array of shape ().
+    """
     rule = "The return of a simulation must be"
     try:
         number = _as_float(value)
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # a tensor that requires grad, say; some packages raise more than Exception
+    except BaseException as error:
+        # A tensor that requires grad raises, for example. Some packages raise more than Exception.
         raise StudyError(
             f"{rule} a real number, but {shown(value)} ({type(value).__name__}) cannot be turned into one: {described(error)}.{way_out}"
         ) from error
@@ -38,7 +42,7 @@ def real(value: Any, way_out: str = "") -> float:
 
 
 def whole(name: str, value: Any, least: int) -> int:
-    """The integer in `value`, at least `least`."""
+    """Return the integer in `value`, which must be at least `least`."""
     rule = f"`{name}` must be an integer of at least {least}"
     if isinstance(value, bool | np.bool_):
         raise StudyError(f"{rule}, but is {value!r}.")
@@ -70,7 +74,10 @@ def _overflowing_float(value: numbers.Real) -> float:
 
 
 class _Short(reprlib.Repr):
-    """`repr` that looks at the beginning of a long container only, so that a list of a billion numbers costs nothing."""
+    """A `repr` that reads only the beginning of a long container.
+
+    A list of a billion numbers is then shown as quickly as a short one.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,7 +89,7 @@ _short = _Short()
 
 
 def shown(value: Any) -> str:
-    """`value` on part of a line, whatever its size, and also if its `repr` raises."""
+    """Return `value` as a short text on one line, whatever its size. Its `repr` may raise."""
     try:
         text = " ".join(_short.repr(value).split())
     except (KeyboardInterrupt, SystemExit):
@@ -93,12 +100,12 @@ def shown(value: Any) -> str:
 
 
 def described(error: BaseException) -> str:
-    """Type and message of an exception, also if its message cannot be made."""
+    """Return the type and message of an exception, even if its message cannot be made."""
     return f"{type(error).__name__}: {message(error)}"
 
 
 def message(error: BaseException) -> str:
-    """The message of an exception, as a text that can be kept."""
+    """Return the message of an exception, as a text that can be kept."""
     try:
         return kept(str(error))
     except (KeyboardInterrupt, SystemExit):
@@ -108,7 +115,10 @@ def message(error: BaseException) -> str:
 
 
 def kept(text: str) -> str:
-    """A text as it is kept: with its beginning and end if it is huge, and without halves of surrogate pairs."""
+    """Return a text in the form in which it is kept.
+
+    A huge text keeps only its beginning and end. Halves of surrogate pairs are escaped.
+    """
     data = _bytes(text)
     if len(data) <= LONGEST:
         return data.decode()
@@ -118,7 +128,10 @@ def kept(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    r"""`text` with halves of surrogate pairs, which no file and no terminal can hold, written as \ud800."""
+    r"""Return `text` with halves of surrogate pairs written as \ud800.
+
+    No file and no terminal can hold such halves.
+    """
     return _bytes(text).decode()
 
 

@@ -1,4 +1,7 @@
-"""What a study would ask next, made from one look at its ledger, which may grow meanwhile."""
+"""Drafts of the trials that a study asks for next.
+
+They are made from one copy of its ledger. The ledger itself may grow in the meantime.
+"""
 
 from __future__ import annotations
 
@@ -17,23 +20,23 @@ from aloq.study.ledger import Ledger, encoded, first_with
 from aloq.study.running.interrupts import checkpoint
 from aloq.study.running.learning_process import LearningProcess
 
-_OTHERS = 64  # of each kind that are tried where a pair must not be asked for
+_OTHERS = 64  # alternatives of each kind to try when a pair must not be asked for
 
 
 class Drafts:
-    """Records of trials to ask for, each taking those before into account."""
+    """Records of the trials to ask for. Each takes the ones before it into account."""
 
     def __init__(self, ledger: Ledger, method: Method, seed: int, learner: LearningProcess | None = None) -> None:
         self._encoding, self._method, self._seed, self._learner = ledger.encoding, method, seed, learner
         self._history, self._state = ledger.history(), ledger.state()
-        # Views: trials that were asked for stay as they are, also while others are told.
+        # These are views: trials that were asked for do not change while others are told.
         self._asked, self._entries = ledger.points, ledger.entries
         self._failed = self._asked[ledger.failed]
         self._drafted = self._asked[:0]  # (k, D)
         self._records: list[Record] = []
 
     def make(self, count: int) -> Iterator[Record]:
-        """So many more, in one go where the method knows how to."""
+        """Yield `count` more records. The method suggests them all at once if it can."""
         for suggestion in self._suggestions(count):
             checkpoint()
             yield self._draft(suggestion)
@@ -52,7 +55,10 @@ class Drafts:
         return None if self._state is None else copied(self._state)
 
     def _draft(self, suggestion: Suggestion) -> Record:
-        """The trial at the point suggested, or at another one if that is out already, or has failed."""
+        """Return the trial at the suggested point.
+
+        If that pair is pending already or has failed, the trial is at another point.
+        """
         point = check_point(suggestion.point, self._encoding, self._method)
         rng = np.random.default_rng([self._seed, self._history.asked, 4])
         for candidate in itertools.chain([point], others(self._encoding, point, rng), [point]):
@@ -68,7 +74,10 @@ class Drafts:
         return not any(np.any(np.all(points == point, axis=1)) for points in (self._history.pending, self._failed))
 
     def _policy(self, x: Array) -> dict[str, Any]:
-        """A policy that was simulated before keeps its exact values, so that it stays one policy."""
+        """Return the policy at `x`. A policy that was asked for before keeps its exact values.
+
+        Otherwise rounding would make two policies out of one.
+        """
         number = first_with(x, self._asked)
         if number is not None:
             return self._entries[number].trial.policy
@@ -84,7 +93,11 @@ class Drafts:
 
 
 def others(encoding: Encoding, point: Array, rng: np.random.Generator) -> Iterator[Array]:
-    """Other pairs than `point`, (D,): first the same policy in other environments, then policies ever further away, then any."""
+    """Yield other pairs than `point`, (D,).
+
+    First come other environments for the same policy, then policies further and further away, then
+    random policies.
+    """
     x, factors = point[: encoding.policy_dim], len(encoding.factors)
     for reach in np.concatenate([np.zeros(_OTHERS), np.geomspace(0.01, 1.0, 2 * _OTHERS), np.full(_OTHERS, 10.0)]):
         policy = np.clip(x + reach * rng.standard_normal(len(x)), 0, 1) if reach < 10 else rng.random(len(x))

@@ -1,6 +1,7 @@
 """Everything a study knows: the records so far, and what follows from them.
 
-Running and replaying go through the same `apply`, so that a resumed study is exact.
+A running study and a replayed journal use the same `apply`. So a resumed study is exactly the one
+that was interrupted.
 
 D       policy columns first, then environment columns, in the unit cube
 log     the records so far, in order: what the journal should hold
@@ -31,7 +32,10 @@ T = TypeVar("T", bound=np.generic)
 
 
 class GrowingArray(Generic[T]):
-    """Rows of one shape, with room for twice as many as there are, so that adding one costs the same however many there are."""
+    """Rows of one shape. The room for them doubles when it is full.
+
+    So the average cost of adding a row does not depend on how many there are.
+    """
 
     def __init__(self, empty: NDArray[T]) -> None:
         self._room = np.empty((64, *empty.shape[1:]), empty.dtype)
@@ -52,13 +56,13 @@ class GrowingArray(Generic[T]):
 
     @property
     def rows(self) -> NDArray[T]:
-        """What there is, not a copy."""
+        """The rows so far, as a view."""
         return self._room[: self._size]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A trial and what became of it."""
+    """A trial and its outcome."""
 
     trial: Trial
     status: Status = "pending"
@@ -70,7 +74,8 @@ class Entry:
 class Ledger:
     """All trials of a study, and the log they follow from.
 
-    It grows record by record, each at the same cost however many came before. A record that is refused leaves it as it was.
+    It grows record by record. The cost of a record does not depend on how many came before. A
+    record that is refused leaves the ledger unchanged.
     """
 
     def __init__(self, encoding: Encoding, sign: int, failure_value: float | None = None) -> None:
@@ -83,8 +88,8 @@ class Ledger:
         self._failure_value = failure_value
         self._pending: dict[int, None] = {}  # ids, ascending
         self._points = GrowingArray(np.empty((0, encoding.policy_dim + encoding.environment_dim)))  # (asked, D) by id
-        # Where failures have a value, they are among these.
-        self._returned = GrowingArray(self.points)  # (n, D) points that gave a return, in the order it came
+        # If the problem has a failure value, these two include the failures.
+        self._returned = GrowingArray(self.points)  # (n, D) points, in order of return
         self._returns = GrowingArray(np.empty(0))  # (n,) in the user's units
 
     @classmethod
@@ -92,7 +97,7 @@ class Ledger:
         return cls(problem.encoding, problem.sign, problem.failure_value)
 
     def apply(self, record: Record) -> None:
-        """Take in one more record."""
+        """Add one record."""
         event = record.get("event")
         if event == "ask":
             self._ask(record)
@@ -128,14 +133,17 @@ class Ledger:
             self._returns.append(counted)
 
     def take_back(self, count: int) -> None:
-        """Forget the last `count` records, all of them asks."""
+        """Remove the last `count` records, which must all be asks."""
         for _ in range(count):
             self.log.pop()
             del self._pending[self.entries.pop().trial.id]
         self._points.cut(len(self.entries))
 
     def copied(self) -> Ledger:
-        """The same as it is now, to be read while this one grows. It shares what never changes: records, entries, rows."""
+        """Return a copy that can be read while this ledger grows.
+
+        The copy shares what never changes: records, entries and rows.
+        """
         copied = copy.copy(self)
         for name, value in vars(self).items():
             if isinstance(value, list | dict | GrowingArray):
@@ -143,7 +151,7 @@ class Ledger:
         return copied
 
     def awaited(self, number: int) -> Entry:
-        """The entry of a trial that waits for its return."""
+        """Return the entry of a pending trial. Raise StudyError if the trial is not pending."""
         if not 0 <= number < len(self.entries):
             raise StudyError(
                 f"Only a trial that was asked for can be told or failed: this study has {self._extent()}, but {shown(number)} came."
@@ -164,21 +172,21 @@ class Ledger:
 
     @property
     def pending(self) -> list[int]:
-        """Ids of the trials that wait for their return, in ascending order."""
+        """Ids of the pending trials, in ascending order."""
         return list(self._pending)
 
     @property
     def returns(self) -> int:
-        """How many returns there are: those told and, where a failure has a value, failures."""
+        """The number of returns: told values and, if the problem has a failure value, failures."""
         return len(self._returns)
 
     def state(self) -> State | None:
-        """What the method left with its last suggestion; a copy."""
+        """Return a copy of the state that the method left with its last suggestion."""
         last = next((record for record in reversed(self.log) if record["event"] == "ask"), None)
         return None if last is None else copied(last["state"])
 
     def history(self) -> History:
-        """What a method may know: fresh arrays."""
+        """Return what a method may know, in new arrays."""
         points = self.points
         lost = self.failed if self._failure_value is None else []
         return History.of(
@@ -190,7 +198,10 @@ class Ledger:
         )
 
     def simulated(self, policy: NDArray[np.float64]) -> dict[str, Any] | None:
-        """The policy of the first trial whose unit coordinates are `policy`, to the bit; a copy."""
+        """Return a copy of the first trial's policy at these unit coordinates, bit for bit.
+
+        Return None if there is no such trial.
+        """
         number = first_with(policy, self.points)
         return None if number is None else copy.deepcopy(self.entries[number].trial.policy)
 
@@ -203,18 +214,18 @@ def _seconds(value: float | None) -> float:
 
 
 def first_with(policy: NDArray[np.float64], points: NDArray[np.float64]) -> int | None:
-    """The first of `points`, (n, D), whose policy columns are `policy`, to the bit."""
+    """Return the index of the first of `points`, (n, D), with these policy columns, bit for bit."""
     (same,) = np.nonzero(np.all(points[:, : len(policy)] == policy, axis=1))
     return int(same[0]) if len(same) else None
 
 
 def encoded(encoding: Encoding, policy: dict[str, Any], environment: dict[str, Any]) -> NDArray[np.float64]:
-    """The point (D,) of a pair."""
+    """Return the point (D,) of a pair."""
     return np.concatenate([encoding.encode_policy(policy), encoding.encode_environment(environment)])
 
 
 def replay(ledger: Ledger, records: Iterable[Record], source: str) -> None:
-    """Take in a journal's records, of which the first stands on line 2."""
+    """Apply the records of a journal. The first of them is on line 2."""
     for line, record in enumerate(records, start=2):
         try:
             ledger.apply(record)

@@ -1,7 +1,8 @@
-"""What was recommended at earlier times of a study.
+"""The recommendations that a study made, or would have made, at earlier times.
 
-A method is a pure function of what was told, the state it left, and the seed, and the journal keeps all three: so the recommendation of any
-time can be had again, exactly as `best` would have given it.
+A method is a pure function of the told returns, its last state and the seed. The journal keeps all
+three. So the recommendation at any time can be computed again, exactly as `best` would have given
+it.
 """
 
 from __future__ import annotations
@@ -19,14 +20,17 @@ from aloq.study.running.interrupts import checkpoint
 def past_recommendations(
     problem: Problem, method: Method, seed: int, log: Sequence[Record], most: int, known: Mapping[int, Best]
 ) -> dict[int, Best]:
-    """Number of returns → recommendation, at up to `most` times when a trial was asked for; those `known` are taken from there."""
+    """Return the recommendation for each of up to `most` numbers of returns.
+
+    They are taken at times when a trial was asked for. Those in `known` are not computed again.
+    """
     ledger, found = Ledger.of(problem), dict[int, Best]()
     returned = ("tell",) if problem.failure_value is None else ("tell", "fail")
     step = _step(sum(record["event"] in returned for record in log), most)
     for record in log:
         ledger.apply(record)
         count = ledger.returns
-        # Without a state the method had learnt nothing yet, and what it would have recommended would be learnt only now.
+        # Without a state the method had learnt nothing, and would have to learn now to recommend.
         if record["event"] != "ask" or not record["state"] or not count or count % step or count in found:
             continue
         checkpoint()
@@ -35,7 +39,11 @@ def past_recommendations(
 
 
 def _step(count: int, most: int) -> int:
-    """The smallest power of two that leaves at most `most` multiples up to `count`: those of a growing study fall on earlier ones."""
+    """Return the smallest power of two that has at most `most` multiples up to `count`.
+
+    With powers of two, a study that has grown needs few new times: its multiples are also multiples
+    of the smaller steps used before.
+    """
     step = 1
     while count // step > most:
         step *= 2

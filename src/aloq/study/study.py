@@ -1,10 +1,11 @@
 """The study: the one object that changes, and the only one that touches files and executors.
 
-What it knows, and the file that keeps it, are in its `Book`.
+Its `Book` holds what it knows and the file that keeps it.
 
-Threads may share a study. Two locks keep them apart, and whoever needs both takes `_computing` first. The book's is held for
-moments, and telling needs no other. `_computing` is held as long as a suggestion or a recommendation takes, since two threads
-that compute with JAX can wait for each other for ever. Ctrl-C waits for the end of either (see
+Threads may share a study. Two locks keep them apart. A thread that needs both takes `_computing`
+first. The book's lock is held only for moments, and telling needs no other. `_computing` is held
+while a suggestion or a recommendation is computed, because two threads that compute with JAX can
+wait for each other for ever. Ctrl-C waits until either lock is released (see
 `aloq.study.running.interrupts`).
 """
 
@@ -55,14 +56,17 @@ if TYPE_CHECKING:
     from aloq.methods.scaled_belief import ScaledBelief
 
 
-_PORTIONS = 8  # in which a round of parallel trials is handed out, so that the first need not wait for the last to be chosen
+# A round of parallel trials is handed out in this many portions. So the first trials can start
+# before the last are chosen.
+_PORTIONS = 8
 
 
 class Study:
     """Asks for simulations, is told what they returned, and knows the policy believed best.
 
-    `journal` names a file that keeps the study from process to process: if it exists, the study goes on where it ends. The same `seed`
-    and the same returns give the same trials. Use it as a context manager, or call `close()`, to let another study have the file.
+    `journal` names a file that keeps the study from process to process. If the file exists, the
+    study continues from it. The same `seed` and the same returns give the same trials. Use the
+    study as a context manager, or call `close()`, to let another study open the file.
     """
 
     def __init__(
@@ -73,8 +77,8 @@ class Study:
         self._seed = check_seed(seed)
         check_served(self._method, problem.objective)
         self._computing = threading.RLock()
-        self._running = threading.Lock()  # held by the run under way
-        self._flight: Flight | None = None  # of that run
+        self._running = threading.Lock()  # held by the current `optimize`
+        self._flight: Flight | None = None  # of that `optimize`
         self._book = Book(problem, self._header, journal)
 
     def _header(self) -> Record:
@@ -82,14 +86,17 @@ class Study:
 
     @classmethod
     def resume(cls, path: str | os.PathLike[str]) -> Self:
-        """The study whose journal is at `path`, exactly as it was."""
+        """Return the study whose journal is at `path`, exactly as it was."""
         contents = _begun(path)
         problem, method, seed = header.restore(contents.header, str(path))
         return cls(problem, method, path, seed)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """The study as its journal stands now, to look at: closed from the start. Another process may be writing the file meanwhile."""
+        """Return the study as its journal is now, for reading only: it is closed from the start.
+
+        Another process may be writing the file at the same time.
+        """
         contents = _begun(path)
         problem, method, seed = header.restore(contents.header, str(path))
         study = cls(problem, method, seed=seed)
@@ -111,23 +118,23 @@ class Study:
 
     @property
     def journal(self) -> Path | None:
-        """The file that keeps the study, if any."""
+        """The file that keeps the study, or None."""
         journal = self._book.journal
         return None if journal is None else journal.path
 
     @property
     def counts(self) -> Counts:
-        """How many trials are told, failed and pending."""
+        """The numbers of told, failed and pending trials."""
         return self._book.counts
 
     @property
     def evaluations(self) -> int:
-        """How many returns the study holds: those told and, if the problem has a `failure_value`, the failures."""
+        """The number of returns: told values, and failures if the problem has a `failure_value`."""
         return self._book.returns
 
     @property
     def closed(self) -> bool:
-        """Whether asking and telling is over."""
+        """Whether the study is closed, so it can no longer ask or tell."""
         return self._book.closed
 
     @overload
@@ -137,14 +144,17 @@ class Study:
     def ask(self, n: int) -> list[Trial]: ...
 
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
-        """The next pair to simulate, or a list of `n`. Each takes into account those still pending."""
+        """Return the next pair to simulate, or a list of `n` pairs.
+
+        Each takes pending trials into account.
+        """
         count = 1 if n is None else whole("n", n, least=1)
         with interrupts.held():
             trials = list(self._ask(count, count, to_user=True))
         return trials[0] if n is None else trials
 
     def _ask(self, n: int, together: int, learner: LearningProcess | None = None, to_user: bool = False) -> Generator[Trial, None, None]:
-        """The next `n` trials, handed out so many `together`."""
+        """Yield the next `n` trials. They are recorded in portions of `together` trials."""
         with interrupts.taken(self._computing):
             self._book.check_open()
             drafts = Drafts(self._book.known(), self._method, self._seed, learner).make(n)
@@ -153,7 +163,10 @@ class Study:
 
     @contextmanager
     def _computation(self) -> Iterator[None]:
-        """For what is computed in the caller's thread: to its end, and nothing else meanwhile."""
+        """Guard a computation in the caller's thread.
+
+        Ctrl-C waits until it ends, and no other thread computes meanwhile.
+        """
         with interrupts.held(), interrupts.taken(self._computing):
             yield
 
@@ -163,13 +176,16 @@ class Study:
         self._book.settle(trial, {"event": "tell", "value": number, "seconds": seconds})
 
     def fail(self, trial: Trial | SupportsIndex, reason: str = "", *, seconds: float | None = None) -> None:
-        """Report that a simulation gave no value. Once this returns, that is on the disk."""
+        """Report that a simulation gave no value. Once this returns, the failure is on the disk."""
         if not isinstance(reason, str):
             raise StudyError(f"`reason` must be a string, but is {shown(reason)}. Use str(...).")
         self._book.settle(trial, {"event": "fail", "reason": kept(reason), "seconds": seconds})
 
     def save_as(self, path: str | os.PathLike[str]) -> None:
-        """Write everything that is known to a new journal, also when this study is closed. The file must not be there yet."""
+        """Write everything that is known to a new journal. The file must not exist yet.
+
+        This also works when the study is closed.
+        """
         self._book.save_as(path, self._header())
 
     def optimize(
@@ -184,19 +200,26 @@ class Study:
         patience: int = PATIENCE,
         progress: Show = True,
     ) -> None:
-        """Simulate until the study holds `evaluations` returns in all. Trials that an earlier process left pending come first.
+        """Simulate until the study holds `evaluations` returns in all.
 
-        simulate    gets a policy and an environment, two dicts, and returns a number. If it raises, or returns something else, the
-                    trial has failed, and the study goes on.
-        parallel    simulations run at once, each in a process of its own. The simulator must be a function at the top level of a
-                    module (or cloudpickle must be installed), and a script that calls `optimize` needs a main guard.
-        executor    of concurrent.futures, or a function that makes one: it simulates instead, with so many at once as `parallel` says.
-        timeout     in seconds: a simulation that takes longer is ended, in a process of its own, and has failed.
+        Trials that an earlier process left pending come first.
+
+        simulate    gets a policy and an environment, two dicts, and returns a number. If it raises,
+                    or returns something else, the trial has failed, and the study continues.
+        parallel    number of simulations that run at once. If more than one, each runs in its own
+                    process. The simulator must then be a function at the top level of a module (or
+                    cloudpickle must be installed), and a script that calls `optimize` needs a main
+                    guard.
+        executor    an executor of concurrent.futures, or a function that makes one. It then runs
+                    the simulations, `parallel` of them at once.
+        timeout     seconds after which a simulation is ended and counts as failed. With a timeout,
+                    each simulation runs in its own process.
         retries     how often a failed simulation is tried again.
         patience    how many failures in a row end the run.
 
-        Until a first simulation succeeds, a mistake in the simulator (a TypeError, a KeyError, a return that is no number) ends the
-        run at once and is not recorded. Ctrl-C ends it too; what was told is kept. docs/howto/robustness.md has the details.
+        Until a first simulation succeeds, a mistake in the simulator (a TypeError, a KeyError, a
+        return that is no number) ends the run at once and is not recorded. Ctrl-C ends the run too;
+        what was told is kept. docs/howto/robustness.md has the details.
         """
         plan = Plan(
             check_simulate(simulate),
@@ -242,20 +265,21 @@ class Study:
             self._running.release()
 
     def best(self, environment: Any = None, objective: Any = None) -> Best:
-        """The policy believed best among those simulated.
+        """Return the policy believed best among those simulated.
 
-        `environment` asks for the best under another distribution of the same variables, without new simulations; methods that take
-        environments for noise refuse it.
+        `environment` asks for the best under another distribution of the same variables, without
+        new simulations. Methods that treat environments as noise refuse it.
         """
         with self._computation():
             ledger = self._informed("best")
             return recommended(self._method, ledger, self._under(ledger, environment, objective), ledger.state(), self._seed)
 
     def predict(self, policies: Sequence[Mapping[str, Any]], environment: Any = None) -> Prediction:
-        """The belief about the expected return of each of `policies`, a list of dicts: arrays `.mean` and `.std`.
+        """Return the belief about the expected return of each policy: arrays `.mean` and `.std`.
 
-        `environment` asks for the belief under another distribution of the same variables; under a certain one, that is the belief about
-        the return in that environment.
+        `policies` is a list of dicts. `environment` asks for the belief under another distribution
+        of the same variables. If that distribution is a single environment, the belief is about the
+        return in it.
         """
         if isinstance(policies, Mapping | str) or not all(isinstance(policy, Mapping) for policy in policies):
             raise StudyError("`policies` must be a list of dicts, one a policy. For a single policy, give a list of one.")
@@ -268,24 +292,33 @@ class Study:
         return Prediction(mean=ledger.sign * np.asarray(belief.mean), std=np.asarray(belief.std))
 
     def belief(self) -> ScaledBelief | None:
-        """The belief itself, larger being better whatever the direction, or None where the method shows none. For reports."""
+        """Return the belief itself, for reports, or None if the method shows none.
+
+        In the belief a larger value is better, whatever the direction of the problem.
+        """
         with self._computation():
             ledger, method = self._informed("belief"), self._method
             return method.belief(ledger.encoding, ledger.history(), ledger.state(), self._seed) if isinstance(method, ShowsBelief) else None
 
     def past(self, most: int = 32, known: Mapping[int, Best] | None = None) -> dict[int, Best]:
-        """What `best` answered, or would have, at up to so many earlier numbers of returns; those in `known` are not computed again."""
+        """Return what `best` answered, or would have, at up to `most` earlier numbers of returns.
+
+        Answers in `known` are not computed again.
+        """
         with self._computation():
             return past_recommendations(self._problem, self._method, self._seed, self._book.known().log, most, known or {})
 
     def report(self, path: str | os.PathLike[str]) -> None:
-        """Write a page (.html) that shows the recommendation, what it rests on, and all trials. It needs no network to be read."""
-        # By name: a report is made from a study, so that nothing here may depend on it.
+        """Write a page (.html) with the recommendation, the evidence for it, and all trials.
+
+        The page can be read without a network.
+        """
+        # Imported by name, because the report layer depends on this one and not the reverse.
         with self._computation():
             importlib.import_module("aloq.report.html").write(self, path)
 
     def _under(self, ledger: Ledger, environment: Any, objective: Any = None) -> Encoding:
-        """What the study asks, with another distribution of the environment or another objective if one is given."""
+        """Return the study's encoding, with another environment or objective if one is given."""
         encoding = ledger.encoding if objective is None else replace(ledger.encoding, objective=check_served(self._method, objective))
         if environment is None:
             return encoding
@@ -304,13 +337,20 @@ class Study:
         return ledger
 
     def trials(self) -> pd.DataFrame:
-        """One row a trial: id, state (told, failed, pending), value, policy.NAME, environment.NAME, reason, seconds."""
+        """Return a table with one row for each trial.
+
+        Its columns are id, state (told, failed, pending), value, policy.NAME, environment.NAME,
+        reason and seconds.
+        """
         from aloq.study.table import table
 
         return table(self._book.known(), tuple(self._problem.policy_names), tuple(self._problem.environment_names))
 
     def close(self) -> None:
-        """Let go of the journal. What is known can still be read; asking and telling is over, and a run in another thread ends."""
+        """Release the journal. What is known can still be read.
+
+        The study can no longer ask or tell. A run in another thread ends.
+        """
         with interrupts.held():
             flight = self._flight
             if self._book.close() and flight is not None:
@@ -334,7 +374,7 @@ class _Begun(NamedTuple):
 
 
 def _begun(path: str | os.PathLike[str]) -> _Begun:
-    """What is in a journal that has a header at least."""
+    """Return the contents of a journal that has at least a header."""
     contents = read(path)
     if contents.header is None:
         raise JournalError(f"{path} is empty: there is no study to resume. Start one: aloq.Study(problem, journal={str(path)!r}).")

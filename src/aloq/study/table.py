@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 def table(ledger: Ledger, policy_names: tuple[str, ...], environment_names: tuple[str, ...]) -> pd.DataFrame:
-    """One row a trial: id, state, value, policy.NAME, environment.NAME, reason, seconds."""
+    """Return a table with one row for each trial.
+
+    Its columns are id, state, value, policy.NAME, environment.NAME, reason and seconds.
+    """
     import pandas as pd
 
     entries = ledger.entries
@@ -32,5 +35,5 @@ def _column(values: list[Any]) -> pd.Series[Any]:
 
     try:
         return pd.Series(values)
-    except UnicodeError:  # halves of surrogate pairs, which the type for texts cannot hold
+    except UnicodeError:  # pandas' type for texts cannot hold halves of surrogate pairs
         return pd.Series(values, dtype="object")

@@ -1,4 +1,4 @@
-"""What `ask` hands out."""
+"""The trial that `ask` returns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Trial:
-    """A pair to simulate. Answer it with `study.tell(trial, value)` or `study.fail(trial, reason)`."""
+    """A pair to simulate.
+
+    Answer it with `study.tell(trial, value)` or `study.fail(trial, reason)`.
+    """
 
     id: int
     policy: dict[str, Any] = field(hash=False)

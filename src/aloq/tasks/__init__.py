@@ -1,4 +1,4 @@
-"""Tasks with a known truth: `load(name)` gives the problem, its simulator and the true expected return."""
+"""Tasks with a known truth: `load(name)` gives a problem, its simulator and the true returns."""
 
 from __future__ import annotations
 

@@ -27,12 +27,12 @@ _TASKS: dict[str, Callable[[], Task]] = {
 
 
 def names() -> tuple[str, ...]:
-    """The tasks there are."""
+    """Return the names of all tasks."""
     return tuple(_TASKS)
 
 
 def load(name: str) -> Task:
-    """The task of that name."""
+    """Return the task with this name."""
     if name not in _TASKS:
         raise ProblemError(f"A task must be one of {', '.join(_TASKS)}, but {name!r} was asked for.{nearest(name, _TASKS)}")
     return _TASKS[name]()

@@ -1,4 +1,4 @@
-"""A task: a problem, its simulator, and what the truth is."""
+"""A task: a problem, its simulator, and the truth about it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ Array = NDArray[np.float64]
 class Task:
     """A benchmark whose true expected return is known.
 
-    `formula` takes every variable as a keyword and broadcasts like a NumPy function. Where the environment takes listed values, `simulate`
-    and `expected` both come from it, so they cannot disagree. An environment with a density has no such sum (the nodes that a study
-    integrates over miss a rare event's probability), so the task gives `expectation`: fbar itself, of the policy's variables as keywords.
-    `best` is the expected return of the optimal policy, nan where nobody knows it. A task can be pickled, to run in other processes.
+    `formula` takes every variable as a keyword and broadcasts like a NumPy function. If the
+    environment takes listed values, `simulate` and `expected` both use it, so they cannot disagree.
+    An environment with a density has no such sum: the nodes that a study integrates over miss the
+    probability of a rare event. There the task gives `expectation`, which is fbar itself and takes
+    the policy's variables as keywords. `best` is the expected return of the optimal policy, or nan
+    if nobody knows it. A task can be pickled, to run in other processes.
     """
 
     name: str
@@ -37,17 +39,18 @@ class Task:
 
     @property
     def returns(self) -> str:
-        """What a return is called: a cost where less is better."""
+        """The word for a return: "cost" if less is better."""
         return "cost" if self.problem.direction == "minimize" else "return"
 
     def simulate(self, policy: Mapping[str, Any], environment: Mapping[str, Any]) -> float:
-        """The return of one policy in one environment."""
+        """Return the return of one policy in one environment."""
         return float(self.formula(**policy, **environment))
 
     def expected(self, policies: Sequence[Mapping[str, Any]]) -> Array:
-        """The true expected return of each policy, fbar(pi) = E f(pi, theta): (m,)."""
+        """Return the true expected return of each policy, fbar(pi) = E f(pi, theta): (m,)."""
         for policy in policies:
-            self.problem.encoding.encode_policy(policy)  # refuses wrong names and values out of bounds
+            # Raises for wrong names and values out of bounds.
+            self.problem.encoding.encode_policy(policy)
         columns = {name: np.array([policy[name] for policy in policies]) for name in self.problem.policy_names}
         return self._sum(columns) if self.expectation is None else self.expectation(**columns)
 
@@ -57,7 +60,8 @@ class Task:
         columns = {name: values[:, None] for name, values in policies.items()}
         columns |= {name: np.array([environment[name] for environment in environments]) for name in self.problem.environment_names}
         returns = self.formula(**columns)
-        return np.asarray(np.broadcast_to(returns, (len(returns), len(weights))) @ weights)  # a formula may leave the environment out
+        # Broadcast, because a formula may ignore the environment.
+        return np.asarray(np.broadcast_to(returns, (len(returns), len(weights))) @ weights)
 
     @cached_property
     def support(self) -> tuple[list[dict[str, Any]], Array]:

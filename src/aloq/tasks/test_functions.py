@@ -1,7 +1,8 @@
-"""Test functions: F-SRE1 and F-SRE2 of the ALOQ paper, and the Branin and Hartmann functions of Williams, Santner and Notz (2000).
+"""Test functions: F-SRE1 and F-SRE2 of the ALOQ paper, Branin and Hartmann.
 
-All have discrete environments, so the true expected return is a finite sum. Probabilities are renormalised where the printed ones do not
-sum to one.
+The last two are from Williams, Santner and Notz (2000). All have discrete environments, so the true
+expected return is a finite sum. Probabilities are renormalised if the printed ones do not sum to
+one.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from aloq.tasks.task import Array, Task
 def fsre1() -> Task:
     """F-SRE1 with the weights behind the paper's reported results.
 
-    The formula is the paper's. Its printed weights give a maximum of 1.280, but its table reports .657. A rare-event mass of 5.04 % in
-    all reproduces the table (.657 at pi = .704, .081 at pi = 2). That mass is inferred: the printed .47 % a point is taken for a misprint.
+    The formula is the paper's. Its printed weights give a maximum of 1.280, but its table reports
+    .657. A rare-event mass of 5.04 % in all reproduces the table: .657 at pi = .704, .081 at pi =
+    2. That mass is inferred: we assume that the printed .47 % for each point is a misprint.
     """
     return _fsre1("fsre1", "two ridges, the higher one in a rare band (5 %)", rare=0.0504 / 21, usual=(1 - 0.0504) / 90, best=0.657124)
 
@@ -36,7 +38,10 @@ def fsre2() -> Task:
 
 
 def branin() -> Task:
-    """The product of two Branin functions, with the environment's weights from Williams, Santner and Notz (2000)."""
+    """The product of two Branin functions (Williams, Santner and Notz 2000).
+
+    The environment's weights are theirs.
+    """
     problem = Problem(
         policy={"x1": (0.0, 1.0), "x4": (0.0, 1.0)},
         environment={
@@ -51,8 +56,10 @@ def branin() -> Task:
 def hartmann6() -> Task:
     """Hartmann's function of six variables, of which two are the environment.
 
-    That two variables are the environment, with 49 support points in all, is the paper's. Which two, where the points lie and what they
-    weigh was not to be found: x2 and x4 on {1/8, ..., 7/8}, all equally likely, are a stand-in. Its expectation has a second maximum, .854.
+    The paper says that two variables are the environment, with 49 support points in all. We could
+    not find which two they are, where the points lie and what weights they have. As a stand-in, x2
+    and x4 take values in {1/8, ..., 7/8}, all equally likely. The expectation has a second maximum,
+    .854.
     """
     eighths = Discrete([k / 8 for k in range(1, 8)])
     problem = Problem(

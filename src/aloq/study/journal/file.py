@@ -1,10 +1,12 @@
-"""The journal: a header, then one record a line, only ever appended to.
+"""The journal: a header, then one record a line. Lines are only ever appended.
 
-A process that dies in the middle of a write leaves a torn last line, without an end. It was never acknowledged, so reading ignores it and
-the next write replaces it. A damaged line is an error, also where it is the last: with its end, it was perhaps acknowledged. Journals of
-schema 1 have no checksums, and a last line that is no JSON counts as torn there.
+A process that dies in the middle of a write leaves a torn last line, without a newline. That line
+was never acknowledged, so reading ignores it and the next write replaces it. A damaged line that
+has its newline is an error, even if it is the last one, because it may have been acknowledged.
+Journals of schema 1 have no checksums. There, a last line that is not JSON counts as torn.
 
-If somebody else changes the file under a running study, everything goes to a new file beside it, and the study stops.
+If somebody else changes the file while a study runs, everything is written to a new file beside it,
+and the study stops.
 """
 
 from __future__ import annotations
@@ -26,29 +28,30 @@ from aloq.study.journal.new_file import free_name, sync_directory, write_new
 from aloq.study.journal.record import Record, dump, has_end, is_sealed, load, sealed, unsealed
 
 FORMAT = "aloq-journal"
-SEALED = 2  # the schema from which on lines have checksums
+SEALED = 2  # the first schema whose lines have checksums
 _OPENING = b'{"format": "aloq-journal"'
-LONGEST = 2**28  # bytes of a line: more is damage, and is not read into memory
+LONGEST = 2**28  # bytes of a line: a longer one is damaged, and is not read into memory
 _CHUNK = 2**20
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a journal holds."""
+    """The contents of a journal."""
 
     header: Record | None
     records: tuple[Record, ...]
-    size: int  # bytes up to the end of its last whole line
-    lines: int  # how many lines these are; one that lacks only its end is among the records, but not among them
-    checksum: int  # CRC-32 of these bytes
+    size: int  # bytes up to the end of the last whole line
+    # Lines in these bytes: `records` may hold one more, from a last line that lacks its newline.
+    lines: int
+    checksum: int  # CRC-32 of the same bytes
 
 
 class Journal:
-    """An open journal. Nobody else can open it before `close`."""
+    """An open journal. Nobody else can open it until `close` is called."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self.rescued: Path | None = None  # where everything is, once somebody else has changed the file
+        self.rescued: Path | None = None  # set if somebody else changed the file
         self._absolute = self.path.absolute()  # the simulator may change the directory
         self._file = LockedFile(self.path)
         try:
@@ -59,7 +62,7 @@ class Journal:
             raise
         self._header = self.contents.header
         self._file.expect(self.contents.size, self.contents.checksum)
-        # One tuple, so that an interrupt cannot come between the two: (bytes, lines) known to be on the disk.
+        # (bytes, lines) known to be on the disk: one tuple, so an interrupt cannot part them.
         self._safe = (self.contents.size, self.contents.lines)
 
     def begin(self, header: Record) -> None:
@@ -69,9 +72,10 @@ class Journal:
         sync_directory(self._absolute.parent)
 
     def write(self, log: Sequence[Record]) -> None:
-        """Bring the file up to `log`, of which it holds a beginning. Raises OSError if that fails; then the file is as it was.
+        """Append to the file what it lacks of `log`. The file holds the beginning of `log` already.
 
-        If somebody else changed the file, it is left alone, everything goes to a new one, and a JournalChangedError says so.
+        Raises OSError if that fails; then the file is as it was. If somebody else changed the file,
+        this leaves it alone, writes everything to a new file and raises JournalChangedError.
         """
         if self.rescued is not None:
             raise self._late(self.rescued, log)
@@ -87,24 +91,27 @@ class Journal:
         self._safe = (size + len(data), len(log) + 1)
 
     def _text(self, log: Sequence[Record], after: int = 0) -> bytes:
-        """The lines of a journal that holds `log`, but for so many first ones."""
+        """Return the lines of a journal that holds `log`, without the first `after` lines."""
         if self._header is None:
             raise JournalError(f"{self.path} has no header yet.")
         head = [] if after else [self._header]
         return text([*head, *log[max(after - 1, 0) :]], self._header, first=after + 1)
 
     def save_as(self, path: Path, log: Sequence[Record]) -> None:
-        """Write everything to a new file. Raises OSError if that fails, or if there is one."""
+        """Write everything to a new file. Raises OSError if that fails, or if the file exists."""
         write_new(path, self._text(log))
 
     def check(self, log: Sequence[Record]) -> None:
-        """Raise JournalChangedError if somebody else changed the file, after everything in `log` went to a new one."""
+        """Check whether somebody else changed the file.
+
+        If so, write everything in `log` to a new file and raise JournalChangedError.
+        """
         try:
             self._file.check()
         except ChangedFileError as change:
             raise self._rescue(log, change) from change
         except OSError:
-            return  # it cannot be known; if a write fails as well, that says why
+            return  # nothing can be known now; if the next write fails too, its error says why
 
     def _rescue(self, log: Sequence[Record], change: ChangedFileError) -> JournalChangedError:
         what = f"The journal {self.path} was changed by somebody else while the study ran: {change.strerror}. It is left as it is now."
@@ -122,7 +129,10 @@ class Journal:
         return JournalChangedError(f"{what} {_way_on(place)}", place)
 
     def _late(self, place: Path, log: Sequence[Record]) -> JournalChangedError:
-        """Add to the rescued file what was told after it was written: simulations that were under way, say."""
+        """Add what was told after the rescue to the rescued file, and return the error to raise.
+
+        Simulations that were running when the study stopped are told late in this way.
+        """
         try:
             with contextlib.closing(Journal(place)) as journal:
                 if journal.contents.lines != self._safe[1]:
@@ -146,14 +156,14 @@ def _way_on(place: Path) -> str:
 
 
 def text(lines: Sequence[Record], header: Record, first: int = 1) -> bytes:
-    """Lines of a journal with that header, as its schema wants them, numbered from `first`."""
+    """Return lines of a journal with this header, in its schema, numbered from `first`."""
     if header.get("schema") == 1:
         return b"".join(dump(line) for line in lines)
     return b"".join(sealed(line, number) for number, line in enumerate(lines, start=first))
 
 
 def read(path: str | os.PathLike[str]) -> Contents:
-    """What is in the journal at `path` now, whoever is writing it."""
+    """Return the contents of the journal at `path` now. Another process may be writing it."""
     with opened(Path(path)) as file:
         return scan(file, str(path))
 
@@ -172,12 +182,15 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def parse(data: bytes, source: str) -> Contents:
-    """What a journal with these bytes holds."""
+    """Return the contents of a journal with these bytes."""
     return scan(io.BytesIO(data), source)
 
 
 def scan(file: BinaryIO, source: str) -> Contents:
-    """Read a journal line by line. An empty file, or one whose header was torn, has neither header nor records."""
+    """Read a journal line by line.
+
+    An empty file, or one whose header was torn, has neither header nor records.
+    """
     every = lines(file)
     first = next(every, Line(b"", whole=False))
     if first.is_torn_header():
@@ -190,7 +203,8 @@ def scan(file: BinaryIO, source: str) -> Contents:
             if number > 1:
                 records.append(line.load(number if seal else None))
         except ValueError as error:
-            # Without checksums, a last line that is no JSON counts as torn as well: it may hold what the disk held before.
+            # Without checksums, a last line that is not JSON also counts as torn. After a power
+            # cut, it may contain old data of the disk instead of the record.
             if line.is_torn(seal) or (not seal and next(every, None) is None):
                 break
             raise damage(source, number, error) from error
@@ -206,14 +220,17 @@ def damage(source: str, number: int, error: ValueError) -> JournalError:
 
 
 class Line(NamedTuple):
-    """A line of a journal, with the end of line if it has one."""
+    """A line of a journal, including its newline if it has one."""
 
     data: bytes
     whole: bool  # ends with a newline
-    longer: bool = False  # only its beginning was read, since no record is that long
+    longer: bool = False  # only its beginning was read, because no record is this long
 
     def load(self, number: int | None) -> Record:
-        """Its record; `number` is the place of a sealed line, None if lines have no checksums. Raises ValueError if it holds none."""
+        """Return the record in this line. Raises ValueError if there is none.
+
+        `number` is the place of a sealed line, or None if lines have no checksums.
+        """
         if self.longer:
             raise ValueError(f"it is longer than {LONGEST} bytes")
         if number is not None:
@@ -225,14 +242,18 @@ class Line(NamedTuple):
     def _unsealed(self, number: int) -> Record:
         if not self.whole and has_end(self.data) and not self.data.endswith(b"}"):
             raise ValueError("its end of line is damaged")
-        # A write that was cut short just before the end of line: the content is all there.
+        # If the write was cut short just before the newline, the content is complete.
         written, record = unsealed(self.data if self.whole else self.data + b"\n")
         if written != number:
             raise ValueError(f"it was written as line {written}: lines before it are missing, doubled, or in another order")
         return record
 
     def is_torn(self, seal: bool) -> bool:
-        """Whether a write that was cut short can have left this line. If it reaches to its checksum, which is wrong, that cannot be."""
+        """Return whether a write that was cut short can have left this line.
+
+        A sealed line that reaches to its checksum was written in full. If its checksum is wrong, it
+        was damaged later.
+        """
         return not self.whole and not (seal and has_end(self.data))
 
     def is_torn_header(self) -> bool:
@@ -240,7 +261,7 @@ class Line(NamedTuple):
 
 
 def lines(file: BinaryIO) -> Iterator[Line]:
-    """The lines, of which at most LONGEST bytes are held in memory."""
+    """Yield the lines. At most LONGEST bytes of a line are held in memory."""
     while data := file.readline(LONGEST):
         if data.endswith(b"\n") or len(data) < LONGEST:
             yield Line(data, data.endswith(b"\n"))
@@ -252,7 +273,7 @@ def lines(file: BinaryIO) -> Iterator[Line]:
 
 
 def head(line: Line | None, source: str) -> Record:
-    """The header that the first line must hold."""
+    """Return the header, which the first line must hold."""
     data = b"" if line is None else line.data
     try:
         header = {} if line is None else line.load(1 if is_sealed(data) else None)

@@ -1,8 +1,10 @@
-"""Notice that somebody else has changed a file that one process holds open.
+"""Notice that somebody else has changed a file that this process holds open.
 
-Size, device and inode tell a file that was shortened, extended, moved or replaced. An edit in place that keeps the size shows in the times
-of change only, and so do `touch`, `chmod` and backup programs. So when the times differ, the content is read and compared by its CRC-32.
-A check costs two calls of `stat`; content is read only after somebody touched the file, or after a write of our own failed.
+Size, device and inode show that a file was shortened, extended, moved or replaced. An edit in place
+that keeps the size shows only in the times of change. But `touch`, `chmod` and backup programs
+change these times too. So when the times differ, the content is read and compared by its CRC-32. A
+check costs two calls of `stat`. The content is read only after somebody touched the file, or after
+one of our writes failed.
 """
 
 from __future__ import annotations
@@ -18,29 +20,32 @@ _CHUNK = 2**20
 
 
 class ChangedFileError(OSError):
-    """Somebody else changed, moved or replaced the file; `strerror` says which."""
+    """Somebody else changed, moved or replaced the file. `strerror` says which."""
 
 
 class _Known(NamedTuple):
-    size: int | None  # of the file; None while a write of ours is unfinished, when it may have any end
+    size: int | None  # None while one of our writes is unfinished: the file may then have any end
     times: tuple[int, int]  # of the last changes of content and of the inode, in ns
-    content: tuple[int, int] | None  # so many first bytes, and their CRC-32
+    content: tuple[int, int] | None  # a number of bytes from the start, and their CRC-32
 
 
 class FileWatch:
-    """What is known about an open file. `path` is absolute, since the simulator may change the directory."""
+    """What is known about an open file.
+
+    `path` is absolute, because the simulator may change the directory.
+    """
 
     def __init__(self, fd: int, path: Path) -> None:
         now = os.fstat(fd)
         self._fd = fd
         self._path = path
         self._identity = _identity(now)
-        self._linked = now.st_nlink > 0  # not every file system counts links
-        self._named = _identity_at(path) == self._identity  # nor numbers files in the same way each time
+        self._linked = now.st_nlink > 0  # some file systems do not count links
+        self._named = _identity_at(path) == self._identity  # inodes are not stable everywhere
         self._known = _Known(now.st_size, _times(now), None)
 
     def expect(self, size: int, checksum: int) -> None:
-        """From now on, the first `size` bytes must keep this CRC-32."""
+        """Require from now on that the first `size` bytes keep this CRC-32."""
         self._known = self._known._replace(content=(size, checksum))
 
     @property
@@ -48,7 +53,10 @@ class FileWatch:
         return self._known.size
 
     def check(self) -> None:
-        """Raise ChangedFileError if somebody else changed the file, and OSError if it cannot be known."""
+        """Raise ChangedFileError if somebody else changed the file.
+
+        Raise OSError if that cannot be known.
+        """
         try:
             now = os.fstat(self._fd)
         except OSError as error:
@@ -71,7 +79,7 @@ class FileWatch:
         except (FileNotFoundError, NotADirectoryError):
             return "there is no file of that name any more, since it was moved or renamed"
         except OSError:
-            return ""  # the folder may not be looked at: the file itself is still ours
+            return ""  # the folder cannot be read, but the file itself is still ours
         return "" if there == self._identity else "another file has taken its place"
 
     def _resized(self, now: os.stat_result) -> str:
@@ -92,7 +100,7 @@ class FileWatch:
         return ""
 
     def _checksum(self, size: int) -> int:
-        """The CRC-32 of the first `size` bytes."""
+        """Return the CRC-32 of the first `size` bytes."""
         os.lseek(self._fd, 0, os.SEEK_SET)
         checksum = 0
         while size and (data := os.read(self._fd, min(size, _CHUNK))):
@@ -100,11 +108,11 @@ class FileWatch:
         return checksum
 
     def begin(self) -> None:
-        """A write of ours begins. Until `end` is called, the file may have any end."""
+        """Note that one of our writes begins. Until `end` is called, the file may have any size."""
         self._known = self._known._replace(size=None)
 
     def end(self, data: bytes, offset: int) -> None:
-        """A write of ours is done: `data` stands at `offset`, and there the file must end."""
+        """Note that our write is done: `data` is at `offset`, and the file must end after it."""
         now = os.fstat(self._fd)
         if now.st_size != offset + len(data):
             raise _changed(_sizes(now, offset + len(data)), self._path)
@@ -112,7 +120,7 @@ class FileWatch:
         if content is not None:
             before = content[1] if content[0] == offset else self._checksum(offset)
             content = (offset + len(data), zlib.crc32(data, before))
-        # One tuple, so that an interrupt finds the old state or the new one.
+        # A single tuple, so an interrupt sees either the old state or the new one.
         self._known = _Known(offset + len(data), _times(now), content)
 
 

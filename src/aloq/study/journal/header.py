@@ -16,32 +16,32 @@ from aloq.study.arguments import check_method, check_seed
 from aloq.study.checks import described, shown
 from aloq.study.journal.record import Record, plain
 
-SCHEMA = 2  # that new journals have
-_SHOWN = 5  # differences quoted in a message
+SCHEMA = 2  # of new journals
+_SHOWN = 5  # differences that a message quotes
 
 
 def make(problem: Problem, method: Method, seed: int) -> Record:
-    """The header of a new journal."""
+    """Return the header of a new journal."""
     header = {"format": "aloq-journal", "schema": SCHEMA, "aloq": aloq.__version__}
     return plain("header of a journal", header | {"problem": problem.to_json(), "method": codec.to_json(method), "seed": seed})
 
 
 def restore(header: Record, source: str) -> tuple[Problem, Method, int]:
-    """Problem, method and seed as the header has them."""
+    """Return problem, method and seed from a header."""
     _check_schema(header, source)
     missing = [name for name in ("problem", "method", "seed") if name not in header]
     if missing:
         raise JournalError(f"{source}, line 1: a header must have {missing[0]!r}. Restore the file from a copy.")
     try:
         return Problem.from_json(header["problem"]), _method(header["method"]), check_seed(header["seed"])
-    # The file may hold anything, and what builds problems and methods from it is not only ours.
+    # The file may contain anything, and users' code may build problems and methods from it.
     except Exception as error:
         raise JournalError(f"{source}, line 1: {error if isinstance(error, AloqError) else described(error)}") from error
 
 
 def compare(header: Record, given: Record, source: str) -> None:
-    """Check that a journal belongs to the study at hand."""
-    # By way of the objects, so that a field which a later aloq adds takes its default.
+    """Raise JournalError unless the journal belongs to the study at hand."""
+    # Rebuild the objects first, so a field that a later aloq added gets its default.
     stored = make(*restore(header, source))
     found = [line for key in ("problem", "method", "seed") for line in _differences(stored[key], given[key], key)]
     if found:
@@ -69,7 +69,7 @@ def _method(data: Any) -> Method:
     try:
         return check_method(codec.from_json(data))
     except AloqError:
-        # A method is known to the codec once its module is loaded; aloq's own may not be yet.
+        # The codec knows a method only after its module is loaded. Load aloq's own and try again.
         _load_methods()
         return check_method(codec.from_json(data))
 
@@ -82,10 +82,10 @@ def _load_methods() -> None:
 
 
 def _differences(stored: Any, given: Any, path: str) -> Iterator[str]:
-    """Where two JSON values differ, as sentences."""
+    """Yield where two JSON values differ, as clauses of a message."""
     if isinstance(stored, dict) and isinstance(given, dict):
         if list(stored) != list(given) and set(stored) == set(given):
-            # The order of the variables is that of the columns.
+            # The order of the variables matters: it is the order of the columns.
             yield f"{path} is in the order {shown(list(stored))} in the journal and {shown(list(given))} here"
         for key in [*stored, *(key for key in given if key not in stored)]:
             yield from _differences(stored.get(key, _MISSING), given.get(key, _MISSING), f"{path}.{key}")

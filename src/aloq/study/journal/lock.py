@@ -1,11 +1,13 @@
 """A file that one process at a time may write.
 
-The lock is `flock` on the file itself: the kernel drops it when its holder dies, however it dies, and reading the file elsewhere in
-the program does not (POSIX record locks would be dropped by any `close` on the file). `flock` belongs to the open file, which a forked
-child inherits: a worker that outlives its parent would keep the file locked. So every child closes its copy as its first act, which
-leaves the parent's lock alone. Where the system has no `flock`, there is no lock.
+The lock is `flock` on the file itself. The kernel drops it when its holder dies, however it dies.
+Reading the file elsewhere in the program does not drop it, whereas any `close` on the file would
+drop a POSIX record lock. A `flock` belongs to the open file, and a forked child inherits that: a
+worker that outlives its parent would keep the file locked. So every forked child first closes its
+copy, which does not release the parent's lock. Where the system has no `flock`, there is no lock.
 
-Who holds the file stands beside it, in NAME.pid. That is for the message only: a stale one means nothing.
+The file NAME.pid beside it says who holds the lock. It serves the error message only, so a stale
+one does no harm.
 """
 
 from __future__ import annotations
@@ -28,7 +30,10 @@ _UNSUPPORTED = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL}
 
 
 class LockedFile:
-    """Opened for reading and writing, created if missing, and this process's alone until `close`."""
+    """A file open for reading and writing, created if missing.
+
+    It belongs to this process alone until `close`.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -53,17 +58,20 @@ class LockedFile:
 
     @contextlib.contextmanager
     def reader(self) -> Iterator[BinaryIO]:
-        """The file from its beginning."""
+        """Open the file for reading, from its beginning."""
         with open(self._fd, "rb", closefd=False) as file:
             file.seek(0)
             yield file
 
     def expect(self, size: int, checksum: int) -> None:
-        """From now on, `check` and `write` refuse a file whose first `size` bytes have another CRC-32."""
+        """Make `check` and `write` refuse a file whose first `size` bytes have another CRC-32."""
         self._watch.expect(size, checksum)
 
     def check(self) -> None:
-        """Raise ChangedFileError if somebody else changed, moved or replaced the file since our last write."""
+        """Raise ChangedFileError if the file is not as our last write left it.
+
+        Then somebody else has changed, moved or replaced it.
+        """
         if self._fd < 0:
             raise StudyError(
                 f"One process holds a study: {self._path} belongs to process {self._pid}, but its fork {os.getpid()} writes. "
@@ -72,7 +80,10 @@ class LockedFile:
         self._watch.check()
 
     def write(self, data: bytes, offset: int) -> None:
-        """Make the file its first `offset` bytes and `data`, and force it to the disk. If that fails, cut it at `offset` again."""
+        """Keep the first `offset` bytes of the file, append `data`, and force the file to the disk.
+
+        If that fails, cut the file at `offset` again.
+        """
         self.check()
         whole = self._watch.size == offset
         self._watch.begin()
@@ -111,7 +122,8 @@ if hasattr(os, "register_at_fork"):
 
 def _open(path: Path) -> int:
     try:
-        # Appending, so that data never lands behind a hole: if somebody cuts the file just before a write, its size shows that.
+        # Append, so data never lands behind a hole. If somebody shortens the file just before a
+        # write, its size shows that.
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
     except IsADirectoryError:
         raise JournalError(f"A journal is a file, but {path} is a directory. Name a file in it, such as {path / 'study.jsonl'}.") from None
@@ -151,7 +163,10 @@ def _pid_path(path: Path) -> Path:
 
 
 def _cut(fd: int, size: int) -> None:
-    """Make the file no longer than `size`; a shorter one, which somebody else must have cut, is not filled up."""
+    """Shorten the file to `size` bytes.
+
+    A file that is shorter was cut by somebody else. It is not filled up.
+    """
     if os.fstat(fd).st_size > size:
         os.ftruncate(fd, size)
 
@@ -163,8 +178,8 @@ def _write_all(fd: int, data: bytes) -> None:
 
 
 def _release(fd: int, note: Path) -> None:
-    # The note goes first: once the lock is gone, it may be the next holder's.
+    # Remove the note first: after the lock is released, it may be the next holder's note.
     with contextlib.suppress(OSError):
         note.unlink()
-    with contextlib.suppress(OSError):  # another part of the program may have closed it
+    with contextlib.suppress(OSError):  # another part of the program may have closed the file
         os.close(fd)

@@ -1,4 +1,4 @@
-"""Write a new file for good, beside one that is there already."""
+"""Write new files and force them to the disk."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from pathlib import Path
 
 
 def free_name(path: Path, word: str) -> Path:
-    """walk.rescued.jsonl for walk.jsonl, or walk.rescued-2.jsonl and so on: a name beside `path` that is free."""
+    """Return a free name beside `path`.
+
+    With the word "rescued" and walk.jsonl, it is walk.rescued.jsonl, walk.rescued-2.jsonl and so
+    on.
+    """
     found, count = path.with_name(f"{path.stem}.{word}{path.suffix}"), 2
     while os.path.lexists(found):
         found, count = path.with_name(f"{path.stem}.{word}-{count}{path.suffix}"), count + 1
@@ -16,7 +20,10 @@ def free_name(path: Path, word: str) -> Path:
 
 
 def write_new(path: Path, data: bytes) -> None:
-    """Write a file that must not be there yet, and force it to the disk. If that fails, it is not there afterwards."""
+    """Write a file that must not exist yet, and force it to the disk.
+
+    If that fails, no file is left.
+    """
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with os.fdopen(fd, "wb") as file:
@@ -41,7 +48,7 @@ def synced(path: Path) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Make a new file's name survive a power cut, where the system lets a directory be synced."""
+    """Make a new file's name survive a power cut, if the system can sync a directory."""
     with contextlib.suppress(OSError):
         fd = os.open(directory, os.O_RDONLY)
         try:

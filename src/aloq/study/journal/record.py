@@ -1,14 +1,19 @@
-"""The lines of a journal: strict JSON objects, so that floats come back bit for bit and any tool can read them.
+"""The lines of a journal: strict JSON objects, which any tool can read.
 
-header  {"format": "aloq-journal", "schema": 2, "aloq": "0.1.0", "problem": {...}, "method": {...}, "seed": 0}
+Floats come back bit for bit.
+
+header  {"format": "aloq-journal", "schema": 2, "aloq": "0.1.0", "problem": {...},
+         "method": {...}, "seed": 0}
 ask     {"event": "ask", "id": 0, "policy": {...}, "environment": {...}, "state": {...}}
 tell    {"event": "tell", "id": 0, "value": 3.2, "seconds": 1.5}
 fail    {"event": "fail", "id": 0, "reason": "solver diverged", "seconds": null}
 
-`state` is what the method carries to its next suggestion. `seconds` is the wall time of the simulation, null where it is not known.
+`state` is what the method carries to its next suggestion. `seconds` is the wall time of the
+simulation, or null if it is not known.
 
-From schema 2 on, a line is sealed: `"line"`, its number from 1, and `"crc"`, the CRC-32 of all bytes before that word, follow as its last
-fields. A changed line has another checksum, and a line that was dropped, doubled or moved leaves those after it at the wrong number.
+From schema 2 on, lines are sealed. The last two fields of a sealed line are `"line"`, its number
+counted from 1, and `"crc"`, the CRC-32 of all bytes before that word. A changed line no longer fits
+its checksum. If a line was dropped, doubled or moved, the lines after it have the wrong numbers.
 """
 
 from __future__ import annotations
@@ -24,26 +29,30 @@ from aloq.study.checks import shown
 
 Record = dict[str, Any]
 
-DEEPEST = 500  # levels of nesting: Python's own reader of JSON gives up at 1,000, less where it is called from
+# Levels of nesting. Python's JSON reader fails at 1,000, minus the depth of its caller.
+DEEPEST = 500
 
 _CHECKSUM = b'"crc": '
 _ENDED = re.compile(rb'"crc": "[0-9a-f]{8}"\}.?\Z', re.DOTALL)
 
 
 def dump(record: Mapping[str, Any]) -> bytes:
-    """One line. Raises ValueError or TypeError for what strict JSON cannot hold."""
+    """Return a record as one line.
+
+    Raises ValueError or TypeError for what strict JSON cannot hold.
+    """
     return json.dumps(record, allow_nan=False).encode() + b"\n"
 
 
 def load(line: bytes) -> Record:
-    """The object in one line. Raises ValueError for anything else."""
+    """Return the object in one line. Raises ValueError for anything else."""
     try:
         record = json.loads(line, parse_constant=_refuse_constant)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(record, dict):
         raise ValueError("a line must hold a JSON object")
-    if line.count(b"[") + line.count(b"{") > DEEPEST:  # counting is cheap, and hardly any line has so many
+    if line.count(b"[") + line.count(b"{") > DEEPEST:  # rare, and cheap to count
         _check_depth(record)
     return record
 
@@ -57,18 +66,18 @@ def _check_depth(record: Record) -> None:
 
 
 def _inside(outer: Any) -> list[Any]:
-    """The dicts and lists that stand in one."""
+    """Return the dicts and lists directly inside a dict or list."""
     return [inner for inner in (outer.values() if isinstance(outer, dict) else outer) if isinstance(inner, dict | list)]
 
 
 def sealed(record: Mapping[str, Any], number: int) -> bytes:
-    """The line of that number, with its checksum."""
+    """Return a record as the line of this number, with its checksum."""
     content = dump({**record, "line": number})[:-2] + b", "
     return content + _checksum(content)
 
 
 def unsealed(line: bytes) -> tuple[int, Record]:
-    """Number and record of a sealed line. Raises ValueError if a bit of it has changed."""
+    """Return number and record of a sealed line. Raises ValueError if any bit has changed."""
     content, found, written = line.rpartition(_CHECKSUM)
     if not found:
         raise ValueError("it has no checksum")
@@ -87,12 +96,12 @@ def _checksum(content: bytes) -> bytes:
 
 
 def is_sealed(line: bytes) -> bool:
-    """Whether a line has a checksum, right or wrong."""
+    """Return whether a line has a checksum, right or wrong."""
     return _CHECKSUM in line
 
 
 def has_end(line: bytes) -> bool:
-    """Whether a sealed line reaches to its checksum, so that a write that was cut short cannot have left it."""
+    """Return whether a sealed line reaches to its checksum. Then it was not cut short."""
     return _ENDED.search(line[-32:]) is not None
 
 
@@ -101,7 +110,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 def plain(name: str, value: Mapping[str, Any]) -> Record:
-    """`value` as it will be read back, so that a running and a resumed study see the same."""
+    """Return `value` as it will be read back, so a running and a resumed study see the same."""
     if not isinstance(value, Mapping):
         raise StudyError(f"The {name} must be a dict of plain JSON values, but is a {type(value).__name__}.")
     try:
@@ -111,7 +120,7 @@ def plain(name: str, value: Mapping[str, Any]) -> Record:
 
 
 def field(record: Record, name: str, kind: type | tuple[type, ...]) -> Any:
-    """The field `name`, which must be of `kind`."""
+    """Return the field `name`, which must be of type `kind`."""
     if name not in record:
         raise StudyError(f"A record must have the field {name!r}, but has {sorted(record)}.")
     value = record[name]
@@ -121,5 +130,5 @@ def field(record: Record, name: str, kind: type | tuple[type, ...]) -> Any:
 
 
 def copied(state: Record) -> Record:
-    """A copy of what was read from JSON, however deeply it is nested: `copy.deepcopy` gives up earlier."""
+    """Return a copy of what was read from JSON. `copy.deepcopy` fails at less nesting."""
     return load(dump(state))

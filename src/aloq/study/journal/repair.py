@@ -1,4 +1,4 @@
-"""Mend a damaged journal, or bring it to the newest schema: keep what is sure, and a copy of everything."""
+"""Repair a damaged journal, or convert it to the newest schema. A backup keeps the old file."""
 
 from __future__ import annotations
 
@@ -19,27 +19,31 @@ from aloq.study.journal.new_file import synced
 from aloq.study.journal.record import Record, is_sealed, unsealed
 from aloq.study.ledger import Ledger, replay
 
-# Where one line ends and the next begins, with another character between them than an end of line.
+# A place where one line ends and the next begins, but the newline between them is damaged.
 _SEAM = re.compile(rb'(?<="\})[^\n](?=\{")')
 
 
 @dataclass(frozen=True)
 class Repair:
-    """What `repair` did: how many records it kept, and where the old file is. Lines are counted from 1."""
+    """The result of `repair`: how many records it kept, and where the old file is.
+
+    Lines are counted from 1.
+    """
 
     kept: int
     dropped: tuple[int, ...]  # lines of the old file that were left out
-    missing: tuple[int, ...]  # lines that were written once, and are nowhere in the old file
+    missing: tuple[int, ...]  # lines that were written once, but are not in the old file
     backup: Path | None
 
 
 def repair(path: str | os.PathLike[str]) -> Repair:
-    """Leave out the lines of a journal that are damaged, or that make no sense without those that are.
+    """Remove damaged lines from a journal, and lines that make no sense without them.
 
-    A trial that was asked for in a damaged line is lost with what was told about it, and so are all that came after it, since trials are
-    numbered in order; a damaged return leaves its trial pending. Lines with a checksum are put in the order in which they were written.
-    The header must be sound. The file as it was is kept beside it, as NAME.backup, or NAME.backup-2 and so on; a journal that can be read
-    is left alone.
+    If an ask is damaged, its trial is lost with its outcome. All later trials are lost too, because
+    trials are numbered in order. If a return is damaged, its trial becomes pending again. Lines
+    with a checksum are put in the order in which they were written. The header must be sound. The
+    old file is kept as NAME.backup, or NAME.backup-2 and so on. A journal that can be read is left
+    alone.
     """
     path = Path(path)
     with _held(path) as file:
@@ -54,7 +58,10 @@ def repair(path: str | os.PathLike[str]) -> Repair:
 
 
 def upgrade(path: str | os.PathLike[str]) -> Path | None:
-    """Write a journal of an older schema anew as the newest one. Gives where the old file is, or None if there was nothing to do."""
+    """Rewrite a journal of an older schema in the newest one.
+
+    Return where the old file is, or None if there was nothing to do.
+    """
     path = Path(path)
     with _held(path) as file:
         with file.reader() as old:
@@ -68,7 +75,7 @@ def upgrade(path: str | os.PathLike[str]) -> Path | None:
 @contextmanager
 def _held(path: Path) -> Iterator[LockedFile]:
     with opened(path):
-        pass  # says what is wrong where there is no such file, which the lock would create
+        pass  # raises the right error if the file is missing; the lock would create it
     with closing(LockedFile(path)) as file:
         try:
             yield file
@@ -77,7 +84,10 @@ def _held(path: Path) -> Iterator[LockedFile]:
 
 
 def _read(file: BinaryIO, source: str) -> Contents:
-    """A journal that a study could go on with. Raises JournalError for any other."""
+    """Return the contents of a journal that a study could continue.
+
+    Raises JournalError otherwise.
+    """
     contents = scan(file, source)
     if contents.header is None:
         raise JournalError(f"{source} is empty: it holds no study.")
@@ -87,7 +97,11 @@ def _read(file: BinaryIO, source: str) -> Contents:
 
 
 def _salvaged(file: BinaryIO, source: str) -> tuple[Record, list[Record], tuple[int, ...], tuple[int, ...]]:
-    """Header and records that a study can follow, the places of the other lines, and the numbers of those that are gone."""
+    """Return what can be saved: header, records, dropped places, missing numbers.
+
+    The records are those that a study can replay. A place is where a line is in the file. A number
+    is the one it was written with.
+    """
     every = lines(file)
     first = next(every, None)
     found = head(first, source)
@@ -109,7 +123,10 @@ def _salvaged(file: BinaryIO, source: str) -> tuple[Record, list[Record], tuple[
 
 
 def _pieces(line: Line, place: int, seal: bool) -> Iterator[tuple[int, Record]]:
-    """Numbers and records of the sound lines in a line: several where the end of line between them is damaged."""
+    """Yield numbers and records of the sound lines in a line.
+
+    There are several if the newline between them is damaged.
+    """
     if not seal:
         with suppress(ValueError):
             yield place, line.load(None)
@@ -122,7 +139,7 @@ def _pieces(line: Line, place: int, seal: bool) -> Iterator[tuple[int, Record]]:
 
 
 def _rewrite(file: LockedFile, path: Path, content: bytes) -> Path:
-    """Replace what is in a journal. Gives where the old content is."""
+    """Replace the content of a journal. Return where the old content is."""
     backup = _backup(path)
     try:
         shutil.copy2(path, backup)
@@ -139,7 +156,7 @@ def _rewrite(file: LockedFile, path: Path, content: bytes) -> Path:
 
 
 def _backup(path: Path) -> Path:
-    """A name beside the journal that is free."""
+    """Return a free name beside the journal."""
     found, count = path.with_name(f"{path.name}.backup"), 2
     while found.exists():
         found, count = path.with_name(f"{path.name}.backup-{count}"), count + 1

@@ -1,1 +1,1 @@
-"""How a study simulates: the loop, the workers and their processes, asking ahead of need, Ctrl-C."""
+"""How a study simulates: the loop, the workers and their processes, asking in advance, Ctrl-C."""

@@ -1,11 +1,13 @@
-"""A process that simulates and can be ended: what a timeout needs, wherever the simulator runs.
+"""A process that simulates and can be killed. A timeout needs this, wherever the simulator runs.
 
-A worker (a thread of the study, a process of a pool, a Dask worker) keeps a stock of children and hands each simulation to one. A child
-leads a session of its own, so that ending it ends the processes that the simulator started as well; those that leave its process group
-escape. It ends itself when its worker is gone, and when nobody has given it work for a while.
+A worker (a thread of the study, a process of a pool, a Dask worker) keeps a stock of children and
+gives each simulation to one of them. A child leads its own session, so killing its process group
+also kills the processes that the simulator started. Only processes that leave the group escape. A
+child ends itself when its worker is gone, and when it has had no work for a while.
 
-The worker speaks first: how to prepare (`sys.path`, the main module), then one message a simulation. The child answers LOADED once it
-has the simulator, which may take imports and does not count against the timeout, and then with the outcome.
+The worker sends first: how to prepare (`sys.path`, the main module), then one message for each
+simulation. The child answers LOADED once it has loaded the simulator, then it answers with the
+outcome. Loading may need slow imports, so it does not count against the timeout.
 """
 
 from __future__ import annotations
@@ -36,14 +38,14 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 IDLE = 30.0  # seconds after which a child without work ends
-_LOADING = 600.0  # seconds for importing the simulator; only a hang takes longer
+_LOADING = 600.0  # seconds for importing the simulator; only an import that hangs takes longer
 _LOADED = b"loaded"
 
-_loading = False  # in a child: the user's modules are being imported
+_loading = False  # in a child: whether it is importing the user's modules
 
 
 class Child:
-    """One such process, as its worker sees it."""
+    """One child process, as its worker sees it."""
 
     def __init__(self, scratch: Path) -> None:
         if sys.platform == "win32":
@@ -54,7 +56,8 @@ class Child:
                 '`if __name__ == "__main__":`, but it started a study while it was imported.'
             )
         ours, theirs = Pipe()
-        scratch.mkdir(exist_ok=True)  # what cleans the system's folder for temporary files may have removed it, in a run of weeks
+        # In a run of weeks, a cleaner of temporary files may have removed the folder.
+        scratch.mkdir(exist_ok=True)
         self._folder = tempfile.mkdtemp(dir=scratch)
         serve = f"from aloq.study.running.child_process import serve; serve({theirs.fileno()}, {self._folder!r})"
         code = f"import sys; sys.path[:] = {sys.path!r}; {serve}"
@@ -69,11 +72,14 @@ class Child:
         finally:
             theirs.close()
         preparation = spawn.get_preparation_data("simulator")
-        del preparation["authkey"]  # a secret, and not needed
+        del preparation["authkey"]  # secret and not needed
         self._send(pickle.dumps(preparation))
 
     def run(self, task: bytes, timeout: float | None) -> Outcome | None:
-        """The outcome of a pickled (simulate, policy, environment); None if the child was gone before it began."""
+        """Return the outcome of a pickled (simulate, policy, environment).
+
+        Return None if the child was gone before the simulation began.
+        """
         self._send(task)
         loaded = self._receive(_LOADING)
         if loaded is None:
@@ -91,11 +97,14 @@ class Child:
         return Outcome(None, f"The process that simulated died: {self._ending()}.{self._printed()}", seconds, lost=True)
 
     def _send(self, data: bytes) -> None:
-        with contextlib.suppress(OSError):  # it is gone: `_receive` will say so
+        with contextlib.suppress(OSError):  # the child is gone: `_receive` will report that
             self._pipe.send_bytes(data)
 
     def _receive(self, timeout: float | None) -> bytes | None:
-        """The next message; None, and the child killed, if none comes in time or ever."""
+        """Return the next message.
+
+        If none comes in time or ever, kill the child and return None.
+        """
         with contextlib.suppress(OSError, EOFError):
             if self._pipe.poll(timeout):
                 return self._pipe.recv_bytes()
@@ -107,7 +116,10 @@ class Child:
         return self._process.poll() is None
 
     def kill(self) -> None:
-        """Kill it and whatever its simulator started. May be called while another thread waits for its answer, which then is none."""
+        """Kill the child and the processes that its simulator started.
+
+        Another thread may be waiting for its answer; it then gets none.
+        """
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -122,7 +134,7 @@ class Child:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _printed(self) -> str:
-        """What a program that the simulator started had printed by then."""
+        """Return the last output of a program that the simulator had started."""
         return output.last_words(Path(self._folder))
 
     def _ending(self) -> str:
@@ -131,17 +143,17 @@ class Child:
 
 
 class Stock:
-    """Children that wait for work, and those at work."""
+    """The children of a worker, idle and busy."""
 
     def __init__(self) -> None:
         self._idle: list[Child] = []
         self._busy: set[Child] = set()
         self._closed = False
-        self._lock = threading.Lock()  # of the three above
+        self._lock = threading.Lock()  # guards the three fields above
         self._scratch = Scratch()
 
     def evaluate(self, simulate: Simulate, policy: dict[str, Any], environment: dict[str, Any], timeout: float | None) -> Outcome:
-        """Simulate once, in a child."""
+        """Run one simulation in a child."""
         task = pickled((simulate, policy, environment))
         while True:
             child, fresh = self._take()
@@ -159,7 +171,10 @@ class Stock:
                 return Outcome(None, "The process that should simulate died before it began.", 0.0, lost=True)
 
     def _take(self) -> tuple[Child | None, bool]:
-        """A child at work, and whether it is new; None once this is closed."""
+        """Return a busy child, and whether it is new.
+
+        The child is None once the stock is closed.
+        """
         while (child := self._waiting()) is not None:
             if child.alive:
                 return child, False
@@ -184,7 +199,7 @@ class Stock:
             return child
 
     def _give(self, child: Child, reuse: bool) -> None:
-        """Take a child back from its work."""
+        """Take back a child after its work. End it unless it can be used again."""
         with self._lock:
             self._busy.discard(child)
             kept = reuse and child.alive and not self._closed
@@ -194,7 +209,7 @@ class Stock:
             child.end()
 
     def stop(self) -> None:
-        """End all children, whatever they do, and start no more."""
+        """End all children, even busy ones, and start no more."""
         with self._lock:
             self._closed = True
             busy, idle, self._idle = tuple(self._busy), self._idle, []
@@ -204,13 +219,16 @@ class Stock:
             child.end()
 
     def close(self) -> None:
-        """Leave nothing behind. Whoever waited for a child must be gone by now."""
+        """End all children and remove the folder. Nobody may be waiting for a child any more."""
         self.stop()
         self._scratch.close()
 
 
 def pickled(task: Any) -> bytes:
-    """`task` for another process; with cloudpickle, where it is installed, also functions that no module holds."""
+    """Return `task` as bytes for another process.
+
+    If cloudpickle is installed, functions that are not in a module work too.
+    """
     try:
         import cloudpickle as pickler
     except ImportError:
@@ -230,7 +248,10 @@ _stocking = threading.Lock()
 
 
 def evaluate_in_child(simulate: Simulate, policy: dict[str, Any], environment: dict[str, Any], timeout: float) -> Outcome:
-    """Simulate once, in a child of this worker: for executors that are not ours, which cannot be told to end a task."""
+    """Run one simulation in a child of this worker.
+
+    For executors that are not ours: they cannot end a task that runs.
+    """
     global _stock
     with _stocking:
         if _stock is None:
@@ -248,7 +269,10 @@ def _unloadable(trace: str) -> StudyError:
 
 
 def serve(fd: int, folder: str) -> None:
-    """The child's life. The end of the worker, however it came, closes the pipe and ends this process with all it started."""
+    """Run the child.
+
+    When its worker ends, the pipe closes, and the child kills its process group.
+    """
     from multiprocessing.connection import Connection
 
     output.keep_in(Path(folder))
@@ -276,13 +300,14 @@ def _serve(pipe: Connection) -> None:
         preparation = None
         pipe.send_bytes(_LOADED)
         outcome = evaluate(*loaded)
-        with contextlib.suppress(OSError, ValueError):  # what the simulator printed must not be lost with this process
+        # The simulator's output must not be lost when this process is killed.
+        with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
         pipe.send_bytes(pickle.dumps(tuple(outcome)))
 
 
 def _listen(pipe: Connection, tasks: queue.SimpleQueue[bytes]) -> None:
-    """Pass tasks on, until the worker is gone."""
+    """Pass tasks on until the worker is gone, then end this process."""
     with contextlib.suppress(OSError, EOFError):
         while True:
             tasks.put(pipe.recv_bytes())
@@ -290,7 +315,7 @@ def _listen(pipe: Connection, tasks: queue.SimpleQueue[bytes]) -> None:
 
 
 def _end() -> NoReturn:
-    """End this process and what the simulator started, at once."""
+    """Kill this process and the processes that the simulator started, at once."""
     os.killpg(os.getpid(), signal.SIGKILL)
     raise AssertionError("a signal that cannot be caught")
 

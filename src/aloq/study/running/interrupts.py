@@ -1,12 +1,13 @@
-"""Ctrl-C at moments that bear it.
+"""Delay Ctrl-C until a moment when it does no harm.
 
-Python raises KeyboardInterrupt between any two instructions of the main thread: in the middle of a change, of the clean-up that the
-first one began, or of a computation. An interpreter that ends crashes if JAX was interrupted while it compiled, or if another
-thread computes with it. So what must not be cut short stands under `held`, and within that, what may take long and bears to be left
-stands under `released`.
+Python raises KeyboardInterrupt between any two instructions of the main thread. It may come in the
+middle of a change, of a computation, or of the clean-up that an earlier interrupt began. The
+interpreter crashes at its end if JAX was interrupted while it compiled, or if another thread
+computes with JAX. So code that must not be cut short runs under `held`. Inside it, code that may
+take long and may be interrupted runs under `released`.
 
-Signals are the main thread's. In other threads, and where Ctrl-C does not reach Python (a shell's background job ignores it), nothing here
-has any effect.
+Only the main thread receives signals. In other threads, nothing here has any effect. The same holds
+where Ctrl-C does not reach Python, as in a shell's background job.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from typing import Any, Protocol
 
 _AT_ONCE = "" if sys.platform == "win32" else " Ctrl-\\ kills the process at once."
 _NOTICE = f"Stopping: waiting for what is under way to end.{_AT_ONCE}\n".encode()
-_GRACE = 1.0  # seconds for leaving an open stretch; whoever caught an interrupt there and goes on gets another
+_GRACE = 1.0  # seconds to leave a `released` block after an interrupt; later, Ctrl-C raises again
 
 
 class Lock(Protocol):
-    """One of `threading`."""
+    """A lock of `threading`."""
 
     def acquire(self, blocking: bool = ..., timeout: float = ...) -> bool: ...
 
@@ -36,13 +37,13 @@ class Lock(Protocol):
 
 
 class _Gate:
-    """Takes the place of the handler of SIGINT, and calls it when the time has come."""
+    """Replaces the handler of SIGINT and calls it when an interrupt is allowed."""
 
     def __init__(self, handler: Callable[[int, FrameType | None], Any]) -> None:
         self.handler = handler
         self.open = False
-        self.waiting = False  # whether an interrupt was held back
-        self.raised: float | None = None  # when the handler raised in the open stretch under way
+        self.waiting = False  # whether an interrupt was delayed
+        self.raised: float | None = None  # when the handler raised in the current `released` block
         self._count, self._noticed = 0, False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
@@ -54,16 +55,20 @@ class _Gate:
         if self._count > 1 and not self._noticed and sys.__stderr__ is not None:
             self._noticed = True
             with contextlib.suppress(OSError, ValueError):
-                os.write(sys.__stderr__.fileno(), _NOTICE)  # not through the stream, which may be in the middle of a write
+                # Not through the stream: it may be in the middle of a write.
+                os.write(sys.__stderr__.fileno(), _NOTICE)
 
     def leave(self) -> None:
-        """Give its place back, unless the simulator has set a handler meanwhile."""
+        """Restore the handler, unless the simulator has set another one meanwhile."""
         ours = signal.getsignal(signal.SIGINT) is self
         if ours:
             signal.signal(signal.SIGINT, self.handler)
 
     def deliver(self, frame: FrameType | None = None) -> None:
-        """Call the handler, which raises KeyboardInterrupt unless the user has set another."""
+        """Call the handler.
+
+        It raises KeyboardInterrupt, unless the user has set another handler.
+        """
         self.waiting = False
         try:
             self.handler(signal.SIGINT, frame)
@@ -72,12 +77,15 @@ class _Gate:
             raise
 
 
-_gate: _Gate | None = None  # the one in place
+_gate: _Gate | None = None  # the gate that is installed, if any
 
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Let Ctrl-C wait for the end of this stretch; there it comes once, however often it was pressed."""
+    """Delay Ctrl-C until the end of this block.
+
+    It then comes once, however often it was pressed.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
     elif _gate is None:
@@ -106,7 +114,7 @@ def _placed() -> Iterator[None]:
     _gate = gate
     try:
         yield
-    except KeyboardInterrupt:  # which stands for those that came after it as well
+    except KeyboardInterrupt:  # it also answers the interrupts that came after it
         answered = True
         raise
     finally:
@@ -118,10 +126,11 @@ def _placed() -> Iterator[None]:
 
 @contextmanager
 def released() -> Iterator[None]:
-    """Let Ctrl-C come at once in this stretch of what is held; one that was held back comes first.
+    """Let Ctrl-C interrupt this block, inside a `held` one. A delayed interrupt comes at its start.
 
-    It comes once: what leaves the stretch because of it is not interrupted again. If something in the stretch caught it, as
-    Python does where it calls a function for the garbage collector, it comes again at the end.
+    The interrupt comes once: the code that leaves the block because of it is not interrupted again.
+    If something in the block caught it, it comes again at the end. Python itself catches it where
+    it calls a function for the garbage collector.
     """
     gate = _gate
     if gate is None or gate.open or threading.current_thread() is not threading.main_thread():
@@ -139,14 +148,14 @@ def released() -> Iterator[None]:
 
 
 def checkpoint() -> None:
-    """Let an interrupt come that was held back."""
+    """Raise a delayed interrupt, if there is one."""
     with released():
         pass
 
 
 @contextmanager
 def taken(lock: Lock) -> Iterator[None]:
-    """Hold a lock that another thread may have for long. Ctrl-C ends the wait."""
+    """Hold a lock that another thread may keep for long. Ctrl-C ends the wait."""
     while not lock.acquire(timeout=0.1):
         checkpoint()
     try:
@@ -156,7 +165,10 @@ def taken(lock: Lock) -> Iterator[None]:
 
 
 def _forget() -> None:
-    """A forked process is the user's: Ctrl-C means there what it meant before."""
+    """Restore the handler in a forked process.
+
+    It is the user's, so Ctrl-C works there as before.
+    """
     global _gate
     if _gate is not None:
         _gate.leave()

@@ -1,11 +1,12 @@
-"""A process that learns while a study asks: where many simulations run at once, they would wait for it.
+"""A process that learns while a study asks. Otherwise many parallel simulations would wait for it.
 
-What a method learns (`learn`) takes seconds where hundreds of returns are known, and a suggestion without it a hundredth of that. So the
-study goes on with what it has, and takes what was learnt when it is there; it stands in the journal with the trials that were chosen
-with it. A process, because two threads that compute with JAX block each other.
+With hundreds of returns, a method takes seconds to learn (`learn`). A suggestion without learning
+takes a hundredth of that. So the study continues with the state it has, and uses the new state once
+it is learnt. The journal keeps each state with the trials that were chosen with it. Learning runs
+in a process, because two threads that compute with JAX block each other.
 
-The process gets what was told as arrays, and gives a state. It ends with the run, and when the study's process is gone. If it dies, the
-study learns by itself.
+The process gets the history as arrays and returns a state. It ends with the run, or when the
+study's process is gone. If it dies, the study learns by itself.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ from aloq.study.journal import header
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-MANY = 8  # simulations at once that make a process for learning worth its memory
+MANY = 8  # parallel simulations from which on a learning process is worth its memory
 
 
 class LearningProcess:
-    """The process, as the study sees it."""
+    """The learning process, as the study sees it."""
 
     def __init__(self, problem: Problem, method: Any, seed: int) -> None:
         ours, theirs = Pipe()
@@ -45,9 +46,9 @@ class LearningProcess:
         self._process = subprocess.Popen(
             [sys.executable, "-c", code],
             stdin=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,  # what goes wrong there goes wrong here as well, and says so
+            stderr=subprocess.DEVNULL,  # the same error will occur in the study, which reports it
             pass_fds=[theirs.fileno()],
-            start_new_session=True,  # Ctrl-C is the study's
+            start_new_session=True,  # only the study handles Ctrl-C
         )
         theirs.close()
         self._alive, self._busy = True, False
@@ -59,7 +60,10 @@ class LearningProcess:
         return parallel >= MANY and isinstance(method, Learns) and sys.platform != "win32"
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, count: int) -> Iterator[Suggestion]:
-        """Suggestions from the last that was learnt. What was never learnt is learnt here: nothing could be suggested without."""
+        """Return suggestions from the last learnt state.
+
+        If nothing was ever learnt, the study learns here: it cannot suggest without a state.
+        """
         self._collect()
         state = self._learnt or state
         if self._alive and not self._busy and state and self._method.stale(history, state):
@@ -69,8 +73,8 @@ class LearningProcess:
         return suggestions
 
     def _collect(self) -> None:
-        """Take what was learnt meanwhile."""
-        self._learnt = None  # what was there before stands with a trial by now
+        """Take the state that was learnt since the last call, if any."""
+        self._learnt = None  # the state before it is recorded with a trial by now
         try:
             if self._busy and self._pipe.poll():
                 self._learnt, self._busy = self._pipe.recv(), False
@@ -90,13 +94,13 @@ class LearningProcess:
 
 
 def serve(fd: int) -> None:
-    """The life of the process."""
+    """Run the learning process."""
     from multiprocessing.connection import Connection
 
     pipe: Connection = Connection(fd)
     try:
         problem, method, seed = header.restore(pipe.recv(), "the study")
-    except JournalError:  # a method of the user's own, which this process does not know
+    except JournalError:  # the user's own method, which this process does not know
         return
     tasks: queue.SimpleQueue[tuple[dict[str, Any], State]] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(pipe, tasks), daemon=True).start()
@@ -107,7 +111,10 @@ def serve(fd: int) -> None:
 
 
 def _listen(pipe: Connection, tasks: queue.SimpleQueue[tuple[dict[str, Any], State]]) -> None:
-    """Pass tasks on. The end of the study's process closes the pipe, and ends this one in the middle of what it does."""
+    """Pass tasks on until the pipe closes, then exit at once.
+
+    The pipe closes when the study's process ends. The exit does not wait for learning to finish.
+    """
     with contextlib.suppress(OSError, EOFError):
         while True:
             tasks.put(pipe.recv())

@@ -1,4 +1,4 @@
-"""The loop behind `Study.optimize`: simulate, here or elsewhere, and tell what comes back in the order it comes."""
+"""The loop behind `Study.optimize`: simulate, and tell each outcome as it comes back."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from aloq.study.study import Study
 
 PATIENCE = 20  # failures in a row that end a run
-_LIVES = 3  # times that a trial may lose its worker before it counts as failed: perhaps it is what kills them
+# A trial whose workers died this often counts as failed, because it may be what kills them.
+_LIVES = 3
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run is to do. `patience` says how many failures in a row end it."""
+    """What a run has to do. `patience` is the number of failures in a row that end it."""
 
     simulate: Simulate
     evaluations: int
@@ -38,7 +39,7 @@ class Plan:
 
 @dataclass
 class _Attempt:
-    """A trial that is out, and what happened to it before."""
+    """A trial that is being simulated, and what happened to it before."""
 
     trial: Trial
     generation: int = 0  # of the executor that has it
@@ -47,9 +48,11 @@ class _Attempt:
 
 
 class Flight:
-    """Trials that are out for simulation. One that fails is tried `retries` times more, one whose worker dies is simulated again.
+    """Trials that are being simulated.
 
-    A mistake in the simulator is not tried again as long as the study is `untried`: no simulation has succeeded.
+    A trial that fails is tried `retries` times more. A trial whose worker died is simulated again.
+    While the study is `untried` (no simulation has succeeded), a mistake in the simulator is not
+    tried again.
     """
 
     def __init__(self, simulate: Simulate, workers: Workers, retries: int, untried: Callable[[], bool]) -> None:
@@ -82,17 +85,21 @@ class Flight:
         return self._workers.submit(self._simulate, attempt.trial)
 
     def wake(self) -> None:
-        """End the waiting of `landed`, from any thread."""
+        """End the wait of `landed`. Any thread may call this."""
         self._back.put(None)
 
     def landed(self, wait: bool) -> Iterator[tuple[Trial, Outcome]]:
-        """What came back for good, in that order; with `wait`, not before something came back, or `wake` was called."""
+        """Yield final outcomes in the order in which they came back.
+
+        With `wait`, first wait until something comes back or `wake` is called.
+        """
         with contextlib.suppress(Empty):
             with released() if wait else contextlib.nullcontext():
                 future = self._back.get(block=wait)
             while True:
                 attempt = None if future is None else self._out.pop(future, None)
-                if future is not None and attempt is not None:  # else a broken executor had it, and it was launched again
+                # Without an attempt, a broken executor had it, and it is already launched again.
+                if future is not None and attempt is not None:
                     outcome = self._outcome(attempt, future)
                     if self._settled(attempt, outcome):
                         yield attempt.trial, outcome
@@ -111,7 +118,7 @@ class Flight:
             return Outcome(None, f"The process that simulated died: {type(error).__name__}: {error}", math.nan, lost=True)
 
     def _renew(self, error: Exception) -> None:
-        """A new executor for the broken one; what the old one had goes to it, except for what it finished."""
+        """Replace a broken executor, and launch again what the old one had not finished."""
         self._workers.renew(error)
         for future, attempt in list(self._out.items()):
             if not _finished(future):
@@ -120,14 +127,17 @@ class Flight:
                 self._launch(attempt)
 
     def _settled(self, attempt: _Attempt, outcome: Outcome) -> bool:
-        """Whether an outcome stands: it has a value, or the trial has had its chances."""
+        """Return whether an outcome is final: it has a value, or the trial has no more tries.
+
+        A mistake in the simulator is final too while no simulation has succeeded.
+        """
         attempt.losses += outcome.lost
         attempt.failures += outcome.value is None and not outcome.lost
         spent = attempt.losses >= _LIVES or attempt.failures > self._retries
         return outcome.value is not None or spent or (outcome.mistake and self._untried())
 
     def abandon(self) -> Iterator[tuple[Trial, Outcome]]:
-        """Cancel what has not started and give what came back in the meantime."""
+        """Cancel what has not started, and yield the outcomes that have come back."""
         for future in list(self._out):
             future.cancel()
         for future, attempt in self._out.items():
@@ -140,7 +150,7 @@ def _finished(future: Future[Outcome]) -> bool:
 
 
 def run(study: Study, flight: Flight, prefetch: Prefetch, plan: Plan, report: Report) -> None:
-    """Keep trials in flight until the study holds so many returns."""
+    """Keep trials in flight until the study holds `plan.evaluations` returns."""
     failures, failures_count = 0, study.problem.failure_value is not None
     try:
         while (missing := plan.evaluations - study.evaluations) > 0:
@@ -157,7 +167,7 @@ def run(study: Study, flight: Flight, prefetch: Prefetch, plan: Plan, report: Re
                     raise _impatient(failures, outcome)
     except BaseException:
         for trial, outcome in flight.abandon():
-            # A journal that cannot be written must not hide what went wrong first; the value is held in memory.
+            # An error of the journal must not hide the first error. The value stays in memory.
             with contextlib.suppress(AloqError):
                 _check_mistake(study, outcome)
                 _settle(study, trial, outcome, report)
@@ -172,7 +182,10 @@ def _check_open(study: Study) -> None:
 
 
 def _check_mistake(study: Study, outcome: Outcome) -> None:
-    """A mistake in the simulator ends the run before anything is recorded, so that its trial is simulated once the mistake is mended."""
+    """Raise StudyError for a mistake in the simulator, unless some simulation has succeeded.
+
+    Nothing is recorded before, so the trial is simulated again once the mistake is mended.
+    """
     if outcome.mistake and not study.counts.told:
         raise StudyError(
             "Until a simulation has succeeded, an error that no other policy would mend ends the run, and one came. Mend the simulator and "

@@ -1,4 +1,4 @@
-"""One simulation, and what it came to."""
+"""One simulation and its outcome."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ _MISTAKES = (TypeError, KeyError, NameError, AttributeError, ImportError, Syntax
 
 
 class Outcome(NamedTuple):
-    """What a simulation came to: a value, or the reason why there is none."""
+    """The outcome of a simulation: a value, or the reason why there is none."""
 
     value: float | None
     reason: str
     seconds: float
-    lost: bool = False  # the process that simulated died, so that nothing is known about the simulation itself
-    mistake: bool = False  # the simulator is wrong, rather than that it failed: no other policy would mend it
+    lost: bool = False  # the process died, so nothing is known about the simulation itself
+    mistake: bool = False  # the simulator itself is wrong: it would fail for any other policy too
 
 
 def evaluate(simulate: Simulate, policy: dict[str, Any], environment: dict[str, Any]) -> Outcome:
-    """Simulate once. Runs in the worker, so that only plain values travel back, whatever the simulator returns or raises."""
+    """Run one simulation, in the worker.
+
+    Only plain values travel back, whatever the simulator returns or raises.
+    """
     start = time.perf_counter()
     try:
         returned = simulate(policy, environment)
@@ -34,7 +37,8 @@ def evaluate(simulate: Simulate, policy: dict[str, Any], environment: dict[str, 
         raise
     except SimulationError as error:
         return Outcome(None, message(error), time.perf_counter() - start)
-    except BaseException as error:  # some packages raise more than Exception: whatever it is, this trial has failed
+    except BaseException as error:
+        # Some packages raise more than Exception. Whatever it is, this trial has failed.
         return Outcome(None, _trace(error), time.perf_counter() - start, mistake=isinstance(error, _MISTAKES))
     seconds = time.perf_counter() - start
     try:
@@ -44,11 +48,11 @@ def evaluate(simulate: Simulate, policy: dict[str, Any], environment: dict[str, 
 
 
 def _trace(error: BaseException) -> str:
-    """The traceback without its first frame, which is that of `evaluate`."""
+    """Return the traceback without its first frame, which is that of `evaluate`."""
     frames = error.__traceback__ and error.__traceback__.tb_next
     try:
         return kept("".join(traceback.format_exception(type(error), error, frames)).strip())
     except KeyboardInterrupt:
         raise
-    except BaseException:  # an exception may be as odd as what raised it
+    except BaseException:  # formatting a strange exception may itself raise
         return described(error)

@@ -1,7 +1,9 @@
-"""What a program prints while it simulates, in files: they outlive a process that had to be ended, so that its last words are known.
+"""Files for the output of programs that simulate. They survive a process that had to be killed.
 
-Each program has a folder of its own, which goes when it is done: a process that it left behind spoils nothing. In a child these folders
-are in one that its worker knows, and reads when it had to end the child.
+So the reason of a failure can quote the last output. Each program has its own folder, which is
+removed when the program is done. A process that the program left behind therefore cannot write into
+the output of the next one. In a child, these folders are inside a folder that its worker knows. The
+worker reads it after it had to end the child.
 """
 
 from __future__ import annotations
@@ -13,43 +15,44 @@ from pathlib import Path
 
 from aloq.study.running.scratch import Scratch
 
-TAIL = 2000  # characters of each stream that a reason keeps
+TAIL = 2000  # characters of each stream that a reason quotes
 _STREAMS = ("stdout", "stderr")
 
-_given: Path | None = None  # in a child
+_given: Path | None = None  # in a child: the folder that its worker reads
 
 
 def keep_in(folder: Path) -> None:
-    """In a child: where its worker looks."""
+    """Set the folder for output, in a child. Its worker reads that folder."""
     global _given
     _given = folder
 
 
 @contextmanager
 def output_folder() -> Iterator[Path]:
-    """A folder for the files `stdout` and `stderr` of a program."""
+    """Give a folder for the files `stdout` and `stderr` of a program."""
     if _given is None:
         with Scratch() as scratch:
             yield scratch.path
     else:
-        _given.mkdir(parents=True, exist_ok=True)  # what cleans the system's folder for temporary files may have removed it
+        # A cleaner of temporary files may have removed the folder.
+        _given.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=_given, ignore_cleanup_errors=True) as folder:
             yield Path(folder)
 
 
 def described(folder: Path) -> str:
-    """The end of what a program printed, to stand below a reason."""
+    """Return the end of a program's output, to append to a reason."""
     parts = [f"\n{name} ended with:\n{text}" for name in _STREAMS if (text := _tail(folder / name))]
     return "".join(parts) or "\nIt printed nothing."
 
 
 def last_words(folder: Path) -> str:
-    """What the programs of an ended child had printed; "" if none was running."""
+    """Return the last output of the programs of an ended child, or "" if none was running."""
     return "".join(described(each) for each in sorted(folder.iterdir())) if folder.is_dir() else ""
 
 
 def _tail(path: Path) -> str:
-    """The last characters of a file, whatever its size."""
+    """Return the last characters of a file, whatever its size."""
     if not path.exists():
         return ""
     with path.open("rb") as file:

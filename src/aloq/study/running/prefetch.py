@@ -1,4 +1,4 @@
-"""Trials for a run, asked for ahead of need where simulations run in parallel."""
+"""The trials for a run. If simulations run in parallel, they are asked for in advance."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from contextlib import closing
 
 from aloq.study.trial import Trial
 
-_FEW = 8  # share of the places that is not worth asking for
+_FEW = 8  # while trials are ready, up to parallel // _FEW more are not worth asking for
 
 
 class Prefetch:
-    """First the trials that were left over, then new ones.
+    """The trials for a run: first those left over, then new ones.
 
-    With one simulation at a time, a trial is asked for when it is needed. In parallel, a thread asks while others simulate, for several at
-    once: for the places that are free, and for those that will be by the time it is done, going by how long asking and simulating took.
+    With one simulation at a time, a trial is asked for when it is needed. In parallel, a thread
+    asks for several trials at once while others are simulated. It asks for the places that are free
+    now, and for those that will be free when it is done. It estimates these from the time that
+    asking and simulating took so far.
     """
 
     def __init__(
@@ -29,22 +31,26 @@ class Prefetch:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="aloq-ask") if parallel > 1 else None
         self._asking: Future[None] | None = None
         self._closed = False
-        self._cost = 0.0  # seconds to ask for one
-        self._simulation = math.inf  # seconds, smoothed
+        self._cost = 0.0  # seconds to ask for one trial
+        self._simulation = math.inf  # seconds a simulation takes, smoothed
 
     def simulated(self, seconds: float) -> None:
-        """Take note of how long a simulation took."""
+        """Note how long a simulation took."""
         if not math.isnan(seconds):
             self._simulation = seconds if math.isinf(self._simulation) else 0.9 * self._simulation + 0.1 * seconds
 
     def take(self, free: int, most: int) -> list[Trial]:
-        """Trials for `free` places, as far as there are any now; more are made ready, but not more than `most` in all."""
+        """Return trials for up to `free` places, as many as are ready.
+
+        More are then asked for, but never more than `most` in all.
+        """
         self._collect()
         if self._thread is None:
             return self._fetch(free, most)
         taken = [self._ready.popleft() for _ in range(min(free, most, len(self._ready)))]
         wanted = min(free - len(taken) + self._soon(), most - len(taken)) - len(self._ready)
-        # A few at a time would cost almost as much as many, so that they wait for others while there are some ready.
+        # Asking for a few costs almost as much as for many. So wait for more places while some
+        # trials are ready.
         if wanted > (self._parallel // _FEW if self._ready else 0) and self._asking is None:
             self._asking = self._thread.submit(self._timed, wanted)
             self._asking.add_done_callback(lambda _: self._notify())
@@ -73,16 +79,17 @@ class Prefetch:
         self._cost = (time.perf_counter() - start) / count
 
     def _soon(self) -> int:
-        """How many places will be free by the time that they are asked for: half a round of simulations at most.
+        """Return how many places will be free once new trials are ready, at most half of all.
 
-        So many also before the first comes back, since after that a method may have to learn for a while before it suggests anything.
+        Before the first simulation comes back it is half of them. After that, a method may have to
+        learn for a while before it suggests anything.
         """
         if math.isinf(self._simulation):
             return self._parallel // 2
         return min(round(self._parallel * self._parallel * self._cost / self._simulation), self._parallel // 2)
 
     def close(self) -> None:
-        """Wait for the suggestion under way: a thread that computes with JAX must not outlive the interpreter."""
+        """Wait for the current suggestion: a thread with JAX must not outlive the interpreter."""
         self._closed = True
         if self._thread is not None:
             self._thread.shutdown(wait=True, cancel_futures=True)

@@ -19,11 +19,14 @@ Report: TypeAlias = Callable[[int, int, float], None]  # (told, failed, last val
 
 @contextmanager
 def bar(show: Show, told: int, total: int) -> Iterator[Report]:
-    """Gives a function to call after each simulation. Without a terminal it does nothing, unless `show` is "force"."""
+    """Show a progress bar, and give a function to call after each simulation.
+
+    Without a terminal it does nothing, unless `show` is "force".
+    """
     if not _visible(show):
         yield lambda told, failed, value: None
         return
-    # What the simulator prints must still reach a file that stdout is sent to.
+    # If stdout goes to a file, the simulator's output must still reach that file.
     redirect = sys.stdout.isatty()
     progress = rich_bar("{task.fields[value]}", "[red]{task.fields[failures]}", force=show == "force", redirect_stdout=redirect)
     task = progress.add_task("", total=total, completed=told, value="", failures="")
@@ -47,7 +50,7 @@ def _texts(failed: int, value: float) -> dict[str, Any]:
 
 
 def rich_bar(*texts: str, force: bool = False, redirect_stdout: bool = True) -> Progress:
-    """The one bar that all of aloq shows, on stderr: so many of so many, times, then the given texts."""
+    """Return the bar that all of aloq shows, on stderr: count and total, times, then `texts`."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -60,6 +63,6 @@ def rich_bar(*texts: str, force: bool = False, redirect_stdout: bool = True) -> 
         *(TextColumn(text) for text in texts),
         console=Console(stderr=True, force_terminal=True if force else None),
         redirect_stdout=redirect_stdout,
-        # Simulations may take hours: estimate from all of them, not from the last 30 s.
+        # Simulations may take hours, so estimate from all of them, not from the last 30 s.
         speed_estimate_period=1e6,
     )

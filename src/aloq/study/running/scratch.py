@@ -1,9 +1,10 @@
-"""Folders for temporary files. One that a killed process left behind is removed when the next run starts.
+"""Folders for temporary files. The next run removes those that a killed process left behind.
 
-The process that makes a folder holds a lock (`flock`) on the file `owner` in it. The kernel drops the lock when the process ends, however
-it ends, so that a lock that can be had means that nobody needs the folder. Neither an id that was given to another process nor a process
-that belongs to another container can be mistaken for the owner. The file gets its name once it is locked: as long as its owner lives,
-nobody finds it unlocked. Where the system has no `flock`, nothing is removed.
+The process that makes a folder holds a lock (`flock`) on the file `owner` in it. The kernel drops
+the lock when the process ends, however it ends. So if another process can take the lock, nobody
+needs the folder. A process id would be less safe: it may be used again, or belong to another
+container. The file gets its name only after it is locked, so nobody finds it unlocked while its
+owner lives. Where the system has no `flock`, nothing is removed.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from types import TracebackType
 from typing import Self
 
 _PREFIX = "aloq-scratch-"
-_NAME = re.compile(re.escape(_PREFIX) + r"[a-z0-9_]{8}")  # as `mkdtemp` makes it
+_NAME = re.compile(re.escape(_PREFIX) + r"[a-z0-9_]{8}")  # the names that `mkdtemp` makes
 _OWNER = "owner"
 
 
 class Scratch:
-    """A folder that is removed on `close`, and at the latest when this process ends or the next run finds it."""
+    """A folder that `close` removes, or the end of this process, or at the latest the next run."""
 
     def __init__(self) -> None:
         folder = tempfile.mkdtemp(prefix=_PREFIX)
@@ -44,7 +45,7 @@ class Scratch:
 
 
 def _claim(folder: Path) -> int | None:
-    """Lock the folder; gives the open file that holds the lock."""
+    """Lock the folder, and return the open file that holds the lock, or None without locks."""
     if sys.platform == "win32":
         return None
     import fcntl
@@ -54,14 +55,14 @@ def _claim(folder: Path) -> int | None:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         new.rename(folder / _OWNER)
-    except OSError:  # a file system without locks: the folder stays unclaimed, and `sweep` leaves it alone
+    except OSError:  # no locks here: the folder has no owner, and `sweep` leaves it alone
         os.close(fd)
         return None
     return fd
 
 
 def _remove(folder: str, fd: int | None, pid: int) -> None:
-    if os.getpid() == pid:  # not a fork of it
+    if os.getpid() == pid:  # a fork must not remove it
         shutil.rmtree(folder, ignore_errors=True)
     if fd is not None:
         os.close(fd)
@@ -79,7 +80,10 @@ def sweep() -> None:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Remove a folder of this user whose lock can be had. Raises OSError where there is nothing to remove."""
+    """Remove a folder of this user if its lock is free.
+
+    Raises OSError if there is nothing to remove.
+    """
     import fcntl
 
     found = folder.lstat()

@@ -1,4 +1,4 @@
-"""How a process that works for another one behaves."""
+"""How a worker process behaves towards its parent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from multiprocessing.connection import wait
 
 
 def settle() -> None:
-    """In a worker: leave Ctrl-C to the parent, and do not outlive it."""
+    """Leave Ctrl-C to the parent, and end when the parent ends. To be called in a worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:

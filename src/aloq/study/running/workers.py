@@ -1,4 +1,4 @@
-"""Who simulates: this process, processes of our own, or the user's executor."""
+"""Where simulations run: in this process, in our own processes, or in the user's executor."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from aloq.study.trial import Trial
 Executors: TypeAlias = Executor | Callable[[], Executor] | None
 
 
-_DASK_BROKEN = ("ClosedClientError", "FutureCancelledError")  # by name, since Dask need not be installed
+_DASK_BROKEN = ("ClosedClientError", "FutureCancelledError")  # names, as Dask may be missing
 
 
 class Here(Executor):
-    """Runs what is submitted at once, in the calling thread."""
+    """Runs each task at once, in the calling thread."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -35,15 +35,16 @@ class Here(Executor):
 
 
 class Workers:
-    """Gives each simulation to an executor: the user's, one that the user's function makes, or ours if there is none.
+    """Gives each simulation to an executor.
 
-    One that was made for this run is made anew if it breaks, and shut down at the end.
+    It is the user's, or made by the user's function, or ours if there is none. An executor that was
+    made for this run is made again if it breaks, and shut down at the end.
     """
 
     def __init__(self, executor: Executors, parallel: int, timeout: float | None) -> None:
         if executor is None and parallel > 1 and sys.platform == "win32":
             executor = partial(_pool, parallel)
-        self.generation = 0  # how often the executor was made anew
+        self.generation = 0  # how often a broken executor was replaced
         self._make = None if isinstance(executor, Executor) else executor
         self._timeout = timeout
         self._stock: Stock | None = None
@@ -62,7 +63,7 @@ class Workers:
         return self._executor.submit(evaluate, simulate, *pair)
 
     def renew(self, error: Exception) -> None:
-        """Replace a broken executor by a new one, where we know how to make it."""
+        """Replace a broken executor by a new one. Raises StudyError if we cannot make one."""
         if self._make is None:
             raise StudyError(
                 f"The executor broke: a worker was killed or crashed, or the connection was lost ({_described(error)}). What was told is "
@@ -82,7 +83,7 @@ class Workers:
         self.generation += 1
 
     def close(self) -> None:
-        """End what was made for this run."""
+        """Shut down what was made for this run."""
         if self._stock is not None:
             self._stock.stop()
             self._executor.shutdown(wait=True, cancel_futures=True)
@@ -92,20 +93,23 @@ class Workers:
 
 
 def _shut_down(executor: Executor) -> None:
-    with contextlib.suppress(Exception):  # it may be broken, and there is no more to be done about it
+    with contextlib.suppress(Exception):  # it may be broken, and nothing more can be done
         try:
             executor.shutdown(wait=False, cancel_futures=True)
-        except TypeError:  # not every executor takes the second, Dask's does not
+        except TypeError:  # some executors do not take `cancel_futures`, such as Dask's
             executor.shutdown(wait=False)
 
 
 def _pool(parallel: int) -> Executor:
-    """For systems without process groups, where our own processes could not be ended with their children."""
+    """Make a pool for systems without process groups.
+
+    There, our own processes cannot be killed with their children.
+    """
     return ProcessPoolExecutor(parallel, get_context("spawn"))
 
 
 def _made(executor: Executor | Callable[[], Executor]) -> Executor:
-    with released():  # a cluster may take its time
+    with released():  # starting a cluster may take long
         made = executor if isinstance(executor, Executor) else executor()
     if not isinstance(made, Executor):
         raise StudyError(f"`executor` must be, or make, a concurrent.futures.Executor, but it made {shown(made)}.")
@@ -113,17 +117,23 @@ def _made(executor: Executor | Callable[[], Executor]) -> Executor:
 
 
 def broken(error: Exception) -> bool:
-    """Whether an executor that raised `error` will run nothing more: a pool lost a worker, a cluster its connection."""
+    """Return whether an executor that raised `error` will run nothing more.
+
+    A pool has lost a worker, for example, or a cluster its connection.
+    """
     return isinstance(error, BrokenExecutor | CancelledError | OSError) or type(error).__name__ in _DASK_BROKEN
 
 
 def worker_died(error: Exception) -> bool:
-    """Whether the executor gave up one task because its workers died, and goes on with the others, as Dask does."""
+    """Return whether the executor gave up only one task because its workers died, as Dask does."""
     return type(error).__name__ == "KilledWorker"
 
 
 def refusal(error: Exception) -> StudyError:
-    """`evaluate` reports whatever the simulator raises, so that any other exception is the executor's."""
+    """Return the error for an executor that failed.
+
+    `evaluate` reports whatever the simulator raises, so any other exception is the executor's.
+    """
     if isinstance(error, StudyError):
         return error
     return StudyError(

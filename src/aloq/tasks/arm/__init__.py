@@ -1,1 +1,4 @@
-"""Tasks of a planar robot arm that reaches for a target: one module a task, over the geometry they share."""
+"""Tasks of a planar robot arm that reaches for a target: one module a task.
+
+They share the arm's geometry.
+"""

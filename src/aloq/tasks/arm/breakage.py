@@ -11,24 +11,29 @@ from aloq.tasks.task import Array, Task
 
 TARGET: Setting = (0.4, 0.2, 0.6)  # the joint setting whose tip is the target, from the paper
 FRAGILE = (0.3, 0.7)  # settings of the first joint that may break it, from the paper
-WEAK = 0.05  # the probability that they do, from the paper
+WEAK = 0.05  # the probability that they break it, from the paper
 PENALTY = 2000.0
 
 
 def arm_breakage() -> Task:
     """Reach for a target with a first joint that may break; cost = 100 distance + 2000 [breakage].
 
-    The target, the settings in [.3, .7] that may break the joint and their 5 % are the paper's; the geometry and the costs are stand-ins
-    (see `geometry`). The environment is the strength of the joint, uniform in [0, 1]: below .05 it breaks. A penalty of 2000 makes
-    ignoring the event cost 100 in expectation, where the paper's methods that never see it end. The best cost is 0: the arm has a joint
-    more than it needs, so other postures touch the target with the first joint outside that range.
+    The target, the settings in [.3, .7] that may break the joint and their 5 % are the paper's. The
+    geometry and the costs are stand-ins (see `geometry`). The environment is the strength of the
+    joint, uniform in [0, 1]: below .05 it breaks. With a penalty of 2000, a policy that ignores the
+    event costs 100 in expectation. That is where the paper's methods that never see the event end.
+    The best cost is 0: the arm has one joint more than it needs, so other postures touch the target
+    with the first joint outside that range.
     """
     name, what = "arm-breakage", "reach for a target with a first joint that breaks in 5 % of cases"
     return Task(name, what, _problem(), _cost, best=0.0, expectation=_expected_cost)
 
 
 def arm_breakage_no_break() -> Task:
-    """`arm-breakage` without the rare event: the same problem, but a weak joint costs nothing. The paper's "No Break"."""
+    """`arm-breakage` without the rare event, the paper's "No Break".
+
+    The problem is the same, but a weak joint costs nothing.
+    """
     return Task("arm-breakage-no-break", "arm-breakage, but nothing breaks", _problem(), _distance, best=0.0, expectation=_distance)
 
 

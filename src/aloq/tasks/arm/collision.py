@@ -16,10 +16,11 @@ MASS = 0.12  # probability that the target's posture collides, from the paper
 
 
 def walls() -> tuple[Array, Array]:
-    """Where the wall can be, in metres, and with what probability: (20,), (20,).
+    """Return the possible positions of the wall, in metres, and their probabilities: (20,), (20,).
 
-    The paper gives 20 positions spaced logarithmically in [-.2, .14], and 12 % for the walls that the target's posture hits. How the mass
-    is shared within the two groups is not published; here evenly.
+    The paper gives 20 positions spaced logarithmically in [-.2, .14]. The walls that the target's
+    posture hits have a probability of 12 % in all, also from the paper. How each of the two groups
+    shares its probability is not published; here all walls of a group are equally likely.
     """
     positions = -0.2 + 0.34 * (np.logspace(0, 1, 20) - 1) / 9
     hit = _collides(joints(*TARGET), positions)
@@ -27,17 +28,22 @@ def walls() -> tuple[Array, Array]:
 
 
 def arm_collision() -> Task:
-    """Reach for a target beside a wall whose position is uncertain; cost = 100 distance + 200 [collision].
+    """Reach for a target beside a wall whose position is uncertain.
 
-    The target, the wall's positions and the 12 % are the paper's; the geometry and the costs are stand-ins (see `geometry`). At the
-    optimum the tip comes as close to the target as the nearest possible wall allows: the best cost is 100 (.14 - x of the target).
+    The cost is 100 distance + 200 [collision]. The target, the wall's positions and the 12 % are
+    the paper's. The geometry and the costs are stand-ins (see `geometry`). At the optimum the tip
+    comes as close to the target as the nearest possible wall allows, so the best cost is 100 (.14 -
+    x of the target).
     """
     best = 100 * float(walls()[0][-1] - joints(*TARGET)[-1, 0])
     return Task("arm-collision", "reach for a target beside a wall of uncertain position", _problem(), _cost, best)
 
 
 def arm_collision_no_wall() -> Task:
-    """`arm-collision` without the rare event: the same problem, but the wall costs nothing. The paper's "No Wall". The best cost is 0."""
+    """`arm-collision` without the rare event, the paper's "No Wall".
+
+    The problem is the same, but the wall costs nothing. The best cost is 0.
+    """
     return Task("arm-collision-no-wall", "arm-collision, but nothing collides", _problem(), _distance, best=0.0)
 
 
@@ -60,5 +66,5 @@ def _distance(joint1: Array, joint2: Array, joint3: Array, wall: Array) -> Array
 
 
 def _collides(arm: Array, wall: Array) -> NDArray[np.bool_]:
-    """Whether any joint or the tip lies beyond the wall."""
+    """Return whether any joint or the tip lies beyond the wall."""
     return np.asarray(arm[..., 0].min(axis=-1) < wall)

@@ -1,7 +1,8 @@
 """A planar robot arm that reaches for a target.
 
-The paper publishes the arm's reach on the x-axis, [-.54, .89], and the joint settings that define the targets, not its geometry. The arm
-here is a stand-in with that reach: base at (.175, 0), three equal links, joint angles relative to the link before. Lengths are in metres.
+The paper publishes the arm's reach on the x-axis, [-.54, .89], and the joint settings that define
+the targets. It does not publish the geometry. The arm here is a stand-in with that reach: base at
+(.175, 0), three equal links, joint angles relative to the previous link. Lengths are in metres.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ Setting = tuple[float, float, float]
 
 
 def joints(joint1: Array | float, joint2: Array | float, joint3: Array | float) -> Array:
-    """Positions of the base, the two inner joints and the tip, in metres: (..., 4, 2). Settings are in [0, 1]."""
+    """Return the positions of the base, the two inner joints and the tip, in metres: (..., 4, 2).
+
+    Settings are in [0, 1].
+    """
     angles = np.stack(np.broadcast_arrays(np.pi * joint1, np.pi * (2 * joint2 - 1), np.pi * (2 * joint3 - 1)), axis=-1).cumsum(axis=-1)
     links = LINK * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
     origin = np.zeros((*links.shape[:-2], 1, 2))
@@ -25,5 +29,8 @@ def joints(joint1: Array | float, joint2: Array | float, joint3: Array | float) 
 
 
 def distance_cost(arm: Array, target: Setting) -> Array:
-    """100 times the distance of the tip from where the setting `target` puts it: (...). The factor is a stand-in."""
+    """Return 100 times the distance between the tip and its place at setting `target`: (...).
+
+    The factor is a stand-in.
+    """
     return np.asarray(100 * np.linalg.norm(arm[..., -1, :] - joints(*target)[-1], axis=-1))

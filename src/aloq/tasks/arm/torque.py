@@ -3,7 +3,9 @@
 pi     (m, 3)  torques, in [0, 1]
 theta  (N,)    rigidities, in [.5, 1]
 
-A joint's setting is pi / theta, and one above 1 breaks it: fbar(pi) = 100 E distance + 100 P(theta < max pi).
+A joint's setting is pi / theta. A setting above 1 breaks the joint:
+
+    fbar(pi) = 100 E distance + 100 P(theta < max pi)
 """
 
 from __future__ import annotations
@@ -25,23 +27,30 @@ from aloq.tasks.task import Array, Task
 
 TARGET: Setting = (0.8, 0.6, 0.4)  # the joint setting whose tip is the target
 PENALTY = 100.0
-RIGIDITY = (0.5, 1.0)  # where it may lie, from the paper
+RIGIDITY = (0.5, 1.0)  # its range, from the paper
 BASELINE = {"torque1": 0.25, "torque2": 0.25, "torque3": 0.25}  # the policy of the physical trials
 
-# Far more than a smooth integrand needs: where the tip passes over the target the distance has a kink, and the cost still errs by < 1e-4.
+# Far more nodes than a smooth integrand needs. The distance has a kink where the tip passes over
+# the target, and even there the cost errs by < 1e-4.
 PANELS, PER_PANEL = 64, 16
-BLOCK = 256  # policies at a time, so that many fit into memory
+BLOCK = 256  # policies computed at once, to bound the memory
 
 
 def arm_torque() -> Task:
-    """Reach for a target by torques on joints of uncertain rigidity, uniform in [.5, 1]; cost = 100 distance + 100 [breakage].
+    """Reach for a target by torques on joints of uncertain rigidity, uniform in [.5, 1].
 
-    That settings are torque / rigidity, that one above 1 breaks the joint, and the uniform law are the paper's; the target, the costs and
-    the geometry (see `geometry`) are stand-ins. The target is one at which the best policies cost what the paper's table says: with the
-    rigidity normal around .6, .7, .8 or .9 and of standard deviation .05, the best expected cost is 20.5 on average and breaks a joint in
-    one case of a thousand at most (the paper's ALOQ: 19.8 and .2 %); torques that touch the target at the mean rigidity, of which there
-    are many, cost 28.8 on average (its MAP policy: 28.8) and break a joint in 8 % of cases (4.2 %).
-    With no more than the uniform law known, the best is the most that any rigidity allows, a torque of .5 on every joint.
+    The cost is 100 distance + 100 [breakage]. From the paper: settings are torque / rigidity, a
+    setting above 1 breaks the joint, and the law is uniform. Stand-ins: the target, the costs and
+    the geometry (see `geometry`).
+
+    The target was chosen so that the best policies cost what the paper's table says. Take a
+    rigidity that is normal around .6, .7, .8 or .9, with standard deviation .05. Then the best
+    expected cost is 20.5 on average, and a joint breaks in at most one case of a thousand (the
+    paper's ALOQ: 19.8 and .2 %). Many torques touch the target at the mean rigidity. They cost 28.8
+    on average (the paper's MAP policy: 28.8) and break a joint in 8 % of cases (4.2 %).
+
+    If only the uniform law is known, the best policy is the largest torque that every rigidity
+    allows: .5 on each joint.
     """
     from scipy import stats
 
@@ -49,19 +58,21 @@ def arm_torque() -> Task:
 
 
 def with_rigidity(rigidity: Any) -> Task:
-    """`arm-torque` with another law of the rigidity: draws from a posterior as `Samples`, or any law that a Problem takes.
+    """Return `arm-torque` with another law of the rigidity.
 
-    Its `expected` is as true as that of the default, but its `best` is nan, since nobody has found it.
+    The law is `Samples` of a posterior, or any law that a Problem takes. `expected` is as exact as
+    for the default law, but `best` is nan, because nobody has computed it.
     """
     return _task(rigidity, best=math.nan)
 
 
 def baseline_return(rigidity: ArrayLike) -> Array:
-    """What a trial of the policy BASELINE costs, without noise, at each rigidity: the shape of `rigidity`.
+    """Return the cost of a trial of BASELINE, without noise, at each rigidity.
 
-    As in the paper, trials have a target of their own, so that they tell about the rigidity alone; the policy and its target are stand-ins.
-    The target is where the policy puts the tip if joints are fully rigid. The cost falls all the way to 0 at rigidity 1, so that a cost
-    belongs to one rigidity, and the torques are too small to break anything.
+    The result has the shape of `rigidity`. As in the paper, trials have their own target, so they
+    give information only about the rigidity. The policy and its target are stand-ins. The target is
+    where the policy puts the tip if joints are fully rigid. The cost falls all the way to 0 at
+    rigidity 1, so each cost belongs to one rigidity. The torques are too small to break anything.
     """
     theta = np.asarray(rigidity, dtype=np.float64)
     torque1, torque2, torque3 = BASELINE.values()
@@ -95,7 +106,11 @@ def _cost(torque1: Array, torque2: Array, torque3: Array, rigidity: Array) -> Ar
 
 
 def _expected_cost(law: Any, torque1: Array, torque2: Array, torque3: Array) -> Array:
-    """fbar for a law with a density: breakage by its distribution function, the distance by quadrature over its quantiles."""
+    """Return fbar for a law with a density.
+
+    The probability of breakage comes from its distribution function, the distance from quadrature
+    over its quantiles.
+    """
     levels, weights = _rule()
     rigidity = law.ppf(levels)
     torques = np.stack([torque1, torque2, torque3])[:, :, None]
@@ -106,7 +121,7 @@ def _expected_cost(law: Any, torque1: Array, torque2: Array, torque3: Array) -> 
 
 @cache
 def _rule() -> tuple[Array, Array]:
-    """Levels in [0, 1] and their weights: Gauss-Legendre on equal panels."""
+    """Return levels in [0, 1] and their weights: Gauss-Legendre on equal panels."""
     x, w = leggauss(PER_PANEL)
     return (np.arange(PANELS)[:, None] + (x + 1) / 2).ravel() / PANELS, np.tile(w / 2, PANELS) / PANELS
 

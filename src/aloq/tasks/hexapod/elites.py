@@ -1,7 +1,9 @@
-"""The archive of gaits: for each way of sharing the ground among the feet, the controller that walks farthest.
+"""The archive of gaits: the controller that walks farthest for each pattern of ground contact.
 
-A gait is described by its six duty factors, the share of time each foot touches the ground, and stands alone in its cell of a grid with
-five cells a foot. In the file (NumPy's npz, compressed) controllers are steps of .05, and duty factors the simulation steps of contact.
+A gait is described by its six duty factors, the share of time each foot touches the ground. They
+define its cell in a grid with five cells a foot, and each cell holds one gait. In the file (NumPy's
+npz, compressed) controllers are stored in steps of .05, and duty factors as the number of
+simulation steps with contact.
 """
 
 from __future__ import annotations
@@ -31,10 +33,10 @@ SHIPPED = "archive.npz"
 
 @dataclass(frozen=True, eq=False)
 class Elites:
-    """n gaits, each the farthest walker of its cell, and the search they come from."""
+    """n gaits, each the farthest walker of its cell, and the search that found them."""
 
     genes: NDArray[np.uint8]  # (n, 36) controllers in steps of 1/20
-    contacts: NDArray[np.uint16]  # (n, 6) simulation steps during which each foot touched the ground
+    contacts: NDArray[np.uint16]  # (n, 6) steps during which each foot touched the ground
     distance: NDArray[np.float32]  # (n,) metres in five seconds, by the intact robot
     evaluations: int = 0
     seed: int = 0
@@ -53,7 +55,7 @@ class Elites:
         return self.contacts / STEPS
 
     def save(self, path: Path) -> None:
-        """Write the file whole or not at all: a crash leaves the one before."""
+        """Write the file completely or not at all: a crash leaves the previous file."""
         about = json.dumps({"format": "aloq-hexapod", "physics": VERSION, "evaluations": self.evaluations, "seed": self.seed})
         draft = path.with_name(f"{path.name}.part")
         with draft.open("wb") as file:
@@ -64,7 +66,7 @@ class Elites:
 
 
 def load(path: Path) -> Elites:
-    """The archive in a file."""
+    """Return the archive in a file."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
             return _read(dict(data), str(path))
@@ -76,7 +78,7 @@ def load(path: Path) -> Elites:
 
 @cache
 def shipped() -> Elites:
-    """The archive that comes with aloq."""
+    """Return the archive that comes with aloq."""
     with resources.files("aloq.tasks.hexapod").joinpath(SHIPPED).open("rb") as file, np.load(file, allow_pickle=False) as data:
         return _read(dict(data), SHIPPED)
 

@@ -8,13 +8,14 @@ from typing import Any
 
 from aloq.problem.errors import MissingExtraError, MissingLibraryError
 
-# Library of the system → how to get it. libX11, which the wheel of DART needs as well, comes with these packages.
+# System library → how to get it. The wheel of DART also needs libX11, which comes with these
+# packages.
 _SYSTEM = {"libGL.so.1": "apt-get install libgl1 (Debian, Ubuntu) or dnf install mesa-libGL (Fedora)"}
 _NOT_FOUND = re.compile(r"(\S+): cannot open shared object file")
 
 
 def load(package: str) -> Any:
-    """A package of the extra, or what to type to get it."""
+    """Import a package of the extra. If that fails, raise an error that says how to get it."""
     try:
         return import_module(package)
     except ModuleNotFoundError:
@@ -24,12 +25,12 @@ def load(package: str) -> Any:
 
 
 def dart() -> Any:
-    """The physics engine."""
+    """Return the physics engine."""
     return load("dartpy")
 
 
 def _cause(error: ImportError) -> str:
-    """Why a package that is there cannot be loaded, and what to do: the end of a message."""
+    """Return the end of a message: why an installed package cannot be loaded, and what to do."""
     found = _NOT_FOUND.search(str(error))
     if found is None:
         return f" ({error}). To mend it: install a version of it that fits this system"

@@ -1,9 +1,12 @@
-"""The robot as DART sees it: a box, and six legs of three links each on velocity-controlled joints.
+"""The robot in DART: a box, and six legs of three links each on velocity-controlled joints.
 
-x points forward, y to the left, z up; lengths in metres, masses in kilograms. A leg points sideways and hangs its last link down: in a
-link's own frame the first two links lie along the side's y-axis, the last one along -z, each a little in front of its joint's axis.
+x points forward, y to the left, z up. Lengths are in metres, masses in kilograms. A leg points
+sideways, and its last link hangs down. In its own frame, each of the first two links lies along the
+y-axis of its side, and the last one along -z. Each link is a little in front of the axis of its
+joint.
 
-Dimensions are those of the robot of Cully et al. (2015) as far as published models give them; links are solid cylinders.
+Dimensions are those of the robot of Cully et al. (2015) as far as published models give them. Links
+are solid cylinders.
 """
 
 from __future__ import annotations
@@ -20,20 +23,20 @@ from aloq.tasks.hexapod.extra import dart
 
 Array = NDArray[np.float64]
 
-VERSION = 1  # of the physics: raise it whenever a simulation may give another number
-START = 0.2  # height from which the robot is set down
+VERSION = 1  # of the physics: raise it whenever simulations may give other numbers
+START = 0.2  # height from which the robot is dropped
 BODY, BODY_MASS = (0.24, 0.2, 0.04), 1.031
 HIPS = ((-0.13, 0.04, 0.3), (-0.01, 0.08, 0.0), (0.11, 0.04, -0.3), (0.11, -0.04, 0.3), (-0.01, -0.08, 0.0), (-0.13, -0.04, -0.3))
 FOOT = 0.025  # radius of the sphere at the end of a leg
 LIMITS = (np.pi / 2, np.pi / 4, np.pi / 4)
 TORQUE, SPEED = 30.0, 7.0
 FLOOR = (20.0, 20.0, 0.1)
-_ALONG_Y = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])  # turns a cylinder, which DART stands along z
+_ALONG_Y = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])  # turns a cylinder, which stands along z
 
 
 @dataclass(frozen=True)
 class Link:
-    """A cylinder, `ahead` of the axis of the joint that turns it."""
+    """A cylinder, placed `ahead` of the axis of its joint."""
 
     length: float
     radius: float
@@ -42,11 +45,11 @@ class Link:
 
     @property
     def inertia(self) -> tuple[float, float]:
-        """Moments about its own axis and across it, through the centre."""
+        """Moments of inertia about its own axis and across it, through the centre."""
         return self.mass * self.radius**2 / 2, self.mass * (3 * self.radius**2 + self.length**2) / 12
 
     def shortened(self) -> Link:
-        """Half as long and heavy."""
+        """Return a link with half the length and mass."""
         return Link(self.length / 2, self.radius, self.mass / 2, self.ahead)
 
 
@@ -55,7 +58,10 @@ COXA, FEMUR, TIBIA = Link(0.06, 0.02, 0.02, 0.01), Link(0.085, 0.02, 0.184, 0.01
 
 @dataclass(frozen=True, eq=False)
 class Robot:
-    """A robot standing in its own world. `legs` are those it has, each with its three links from the hip outwards."""
+    """A robot in its own simulated world.
+
+    `legs` holds the legs it still has, each with its three links from the hip outwards.
+    """
 
     world: Any
     skeleton: Any
@@ -65,12 +71,12 @@ class Robot:
 
     @property
     def columns(self) -> NDArray[np.intp]:
-        """Which of the 18 joints of an intact robot its joints are."""
+        """The indices of its joints among the 18 joints of an intact robot."""
         return np.array([3 * leg + joint for leg in self.legs for joint in range(3)], dtype=np.intp)
 
 
 def build(damage: Damage) -> Robot:
-    """A robot with damaged legs, above the floor and not yet set down."""
+    """Return a robot with damaged legs, above the floor and not yet set down."""
     engine = dart()
     skeleton = engine.dynamics.Skeleton("hexapod")
     _, body = skeleton.createFreeJointAndBodyNodePair()
@@ -83,17 +89,24 @@ def build(damage: Damage) -> Robot:
 
 
 def tibia(state: str) -> Link:
-    """The last link of a leg in some state."""
+    """Return the last link of a leg in this state."""
     return TIBIA.shortened() if state == SHORTENED else TIBIA
 
 
 def foot(link: Link) -> tuple[float, float, float]:
-    """The centre of the foot in the frame of the last link: its sphere reaches half a radius beyond the link's end."""
+    """Return the centre of the foot in the frame of the last link.
+
+    The sphere of the foot reaches half a radius beyond the end of the link.
+    """
     return (link.ahead, 0.0, FOOT / 2 - link.length)
 
 
 def _leg(skeleton: Any, body: Any, leg: int, shortened: bool) -> tuple[Any, Any, Any]:
-    """Three links. The knee turns against the hip's lift, so that equal angles keep the last link upright."""
+    """Add the three links of a leg.
+
+    The knee turns in the opposite direction to the hip's lift, so equal angles keep the last link
+    upright.
+    """
     side = 1.0 if leg < 3 else -1.0
     x, y, yaw = HIPS[leg]
     last = TIBIA.shortened() if shortened else TIBIA
@@ -107,7 +120,7 @@ def _leg(skeleton: Any, body: Any, leg: int, shortened: bool) -> tuple[Any, Any,
 
 
 def _link(skeleton: Any, parent: Any, link: Link, axis: tuple[float, float, float], pose: Array, side: float) -> Any:
-    """A link on a hinge: along y to its side, or down if it is on no side."""
+    """Add a link on a hinge. It lies along y to its side, or points down if `side` is 0."""
     engine = dart()
     joint, node = skeleton.createRevoluteJointAndBodyNodePair(parent)
     joint.setAxis(list(axis))
@@ -117,7 +130,7 @@ def _link(skeleton: Any, parent: Any, link: Link, axis: tuple[float, float, floa
     _weigh(node, link.mass, centre, np.array([across, own, across] if side else [across, across, own]))
     placed = _pose(centre)
     placed[:3, :3] = _ALONG_Y if side else np.eye(3)
-    # The last link ends inside the foot: its cylinder would touch the floor beside the sphere.
+    # The last link ends inside the foot, so its cylinder would also touch the floor. It gets none.
     if side:
         _cover(node, engine.dynamics.CylinderShape(link.radius, link.length), placed)
     return node
@@ -139,7 +152,7 @@ def _world(skeleton: Any) -> Any:
     world = engine.simulation.World()
     world.getConstraintSolver().setCollisionDetector(engine.collision.DARTCollisionDetector())
     sleep = world.getDeactivationOptions()
-    sleep.mEnabled = False  # a robot that stands still must feel its next command
+    sleep.mEnabled = False  # a robot that stands still must obey its next command
     world.setDeactivationOptions(sleep)
     floor = engine.dynamics.Skeleton("floor")
     joint, ground = floor.createWeldJointAndBodyNodePair()

@@ -1,7 +1,8 @@
 """MAP-Elites: keep the farthest walker of every cell, and try variations of those kept.
 
-Batches are as large whatever the number of processes, draw from a generator of their own, and are entered in order, so that a search
-gives the same archive on one process or many, and whether or not it was stopped and resumed between batches.
+A search gives the same archive for any number of processes, whether or not it was stopped and
+resumed between batches. To ensure this, the size of a batch does not depend on the number of
+processes, each batch has its own random generator, and results are entered in order.
 """
 
 from __future__ import annotations
@@ -26,18 +27,23 @@ from aloq.tasks.hexapod.extra import load as extra
 from aloq.tasks.hexapod.simulate import STEPS, PhysicsError, walk
 
 Genes = NDArray[np.uint8]
-Outcome = tuple[float, NDArray[np.int64]] | None  # distance and contacts; None if it fell
+Outcome = tuple[float, NDArray[np.int64]] | None  # distance and contacts; None if the robot fell
 Trial = Callable[[Genes], Outcome]
 Report = Callable[[Elites], None]
 
-BATCH = 256  # small, so that good gaits soon have offspring; large enough to keep some dozen processes busy
-_CHUNK = 4  # controllers a process takes at a time: few, so that none waits long for the last
-_RATE, _NEAR = 0.05, 3.0  # of mutation, a gene; half of those that change step by so much (standard deviation), half are drawn anew
+BATCH = 256  # small, so good gaits soon have offspring, but enough for some dozen processes
+_CHUNK = 4  # controllers that a process takes at once: few, so none waits long for the last
+# Each gene mutates with probability _RATE. Half of the mutations are steps of standard deviation
+# _NEAR, the other half draw a new value.
+_RATE, _NEAR = 0.05, 3.0
 
 
 @dataclass(frozen=True)
 class GaitSearch:
-    """What to do. `evaluations` is the number of simulations in all, those in the file included."""
+    """The settings of a search.
+
+    `evaluations` is the total number of simulations, including those already in the file.
+    """
 
     evaluations: int
     out: Path
@@ -52,7 +58,7 @@ class GaitSearch:
 
 
 def evaluate(genes: Genes) -> Outcome:
-    """Five seconds of the intact robot."""
+    """Simulate five seconds of the intact robot."""
     try:
         found = walk(genes / GRID)
     except PhysicsError:
@@ -61,9 +67,12 @@ def evaluate(genes: Genes) -> Outcome:
 
 
 def search(plan: GaitSearch, report: Report = lambda elites: None, trial: Trial = evaluate) -> Elites:
-    """Fill the archive in `plan.out`, from where it stands. It is written after every batch."""
+    """Fill the archive in `plan.out`, continuing from its content.
+
+    It is written after every batch.
+    """
     if trial is evaluate:
-        dart()  # refuses here, not in a worker
+        dart()  # if DART is missing, raise here and not in a worker
     elites = _begun(plan)
     grid = _grid(elites)
     with _workers(plan.workers) as executor:
@@ -79,20 +88,29 @@ def search(plan: GaitSearch, report: Report = lambda elites: None, trial: Trial 
 
 
 def offspring(elites: Elites, count: int, generator: np.random.Generator) -> Genes:
-    """Controllers to try: variations of those kept; while there are none, the tripod and random ones: (count, 36)."""
+    """Return controllers to try: (count, 36).
+
+    They are variations of those kept. If there are none yet, they are the tripod and random ones.
+    """
     fresh = generator.integers(0, GRID + 1, (count, PARAMETERS), dtype=np.uint8)
     if not len(elites):
-        fresh[0] = np.round(TRIPOD * GRID)  # to walk at all is rare among random controllers: begin with one that does
+        # Few random controllers walk at all, so begin with one that does.
+        fresh[0] = np.round(TRIPOD * GRID)
         return fresh
     parents = elites.genes[_parents(elites, count, generator)]
     near = np.clip(np.round(parents + generator.normal(0, _NEAR, parents.shape)), 0, GRID).astype(np.uint8)
     changed = generator.random(parents.shape) < _RATE
-    changed[np.arange(count), generator.integers(0, PARAMETERS, count)] = True  # else it would be its parent again
+    # Change at least one gene, or the child could be a copy of its parent.
+    changed[np.arange(count), generator.integers(0, PARAMETERS, count)] = True
     return np.where(changed, np.where(generator.random(parents.shape) < 0.5, near, fresh), parents)
 
 
 def _parents(elites: Elites, count: int, generator: np.random.Generator) -> NDArray[np.intp]:
-    """Half of the parents come from all, to fill cells; half from the tenth that gets farthest, because good gaits are few at first."""
+    """Return the indices of the parents.
+
+    Half come from all elites, to fill cells. Half come from the tenth that walks farthest, because
+    good gaits are few at first.
+    """
     anyone = generator.integers(0, len(elites), count)
     farthest = np.argsort(-elites.distance, kind="stable")[: max(1, len(elites) // 10)]
     return np.where(generator.random(count) < 0.5, anyone, generator.choice(farthest, count))
@@ -109,7 +127,7 @@ def _begun(plan: GaitSearch) -> Elites:
 
 
 def _grid(elites: Elites) -> Any:
-    """An archive of pyribs that holds some elites."""
+    """Return an archive of pyribs that holds these elites."""
     types = {"solution_dtype": np.uint8, "objective_dtype": np.float32, "measures_dtype": np.float64}
     fields = {"contacts": ((6,), np.uint16)}
     ranges = [(0.0, 1.0)] * 6
@@ -127,7 +145,7 @@ def _enter(grid: Any, genes: Genes, outcomes: list[Outcome]) -> None:
 
 
 def _content(grid: Any) -> Elites:
-    """What the archive holds, cell by cell, whatever came in first."""
+    """Return the content of the archive, ordered by cell, whatever was entered first."""
     data = grid.data(["solution", "contacts", "objective", "index"])
     order = np.argsort(data["index"])
     return Elites(data["solution"][order], data["contacts"][order], data["objective"][order])
@@ -135,7 +153,7 @@ def _content(grid: Any) -> Elites:
 
 @contextmanager
 def _workers(count: int) -> Iterator[Executor | None]:
-    """Processes to simulate in, if more than one."""
+    """Give an executor with `count` processes, or None if `count` is 1."""
     if count == 1:
         yield None
         return

@@ -1,6 +1,7 @@
-"""Walking: the robot is set down, lets the dust settle, and follows its controller for five seconds.
+"""Walking: the robot is set down, settles, and follows its controller for five seconds.
 
-The engine is deterministic: the same controller and damage give the same numbers, on the same machine and build, to the last bit.
+The engine is deterministic: on the same machine and build, the same controller and damage give the
+same numbers to the last bit.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ Array = NDArray[np.float64]
 
 STEP = 0.015  # seconds
 DURATION = 5.0
-HIGHEST = 0.3  # metres: what rises above has jumped, which the real robot must not
-TOO_FAST = 20.0  # metres or radians a second of the body: no gait gets near, an exploding simulation does
-_SETTLING, _STILL, _CALM = 0.001, 1e-4, 30  # seconds a step; change of the pose a step; steps so still in a row
+HIGHEST = 0.3  # metres: a robot above this has jumped, which the real robot must not
+TOO_FAST = 20.0  # m/s or rad/s of the body: only a simulation that blows up comes near
+# Seconds a step; largest change of a pose that counts as still; still steps in a row.
+_SETTLING, _STILL, _CALM = 0.001, 1e-4, 30
 _PATIENCE = 1000  # steps of settling at most
 
-# When each step begins, added up as a clock would; the samples of the controller that this gives are part of a gait.
+# When each step begins, as a running sum. Its rounding decides which sample of the controller a
+# step uses, so it is part of a gait.
 TIMES = tuple(t for t in accumulate(repeat(STEP, int(DURATION / STEP) + 1), initial=0.0) if t < DURATION)
 STEPS = len(TIMES)
 
@@ -39,11 +42,11 @@ class PhysicsError(AloqError, FloatingPointError):
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """How five seconds went."""
+    """The result of five seconds of walking."""
 
-    distance: float  # forward, in metres; of a robot that fell, until then
+    distance: float  # forward, in metres; until the fall if the robot fell
     contacts: NDArray[np.int64]  # (6,) steps during which each foot touched the ground
-    fell: str  # why it counts as fallen; empty if it does not
+    fell: str  # why the robot counts as fallen; empty if it does not
 
     @property
     def duty(self) -> Array:
@@ -52,7 +55,7 @@ class Walk:
 
 
 def walk(controller: ArrayLike, damage: Damage = NONE) -> Walk:
-    """Five seconds with a controller, or less if the robot falls."""
+    """Walk for five seconds with a controller, or until the robot falls."""
     robot = settled(damage)
     start, fell = forward(robot), ""
     contacts = np.zeros(6, dtype=np.int64)
@@ -65,7 +68,10 @@ def walk(controller: ArrayLike, damage: Damage = NONE) -> Walk:
 
 
 def crossing(controller: ArrayLike, damage: Damage, line: float) -> float:
-    """After how many seconds the body's centre crosses a line so far ahead; infinity if it falls before, or is too slow."""
+    """Return the seconds until the body's centre is `line` metres ahead.
+
+    Return infinity if the robot falls before, or is too slow.
+    """
     robot = settled(damage)
     start = before = forward(robot)
     for time in steps(robot, controller):
@@ -73,13 +79,14 @@ def crossing(controller: ArrayLike, damage: Damage, line: float) -> float:
         if fallen(robot):
             break
         if after - start >= line:
-            return time - STEP * (after - start - line) / (after - before)  # between two steps it moves evenly
+            # Assumes constant speed within a step.
+            return time - STEP * (after - start - line) / (after - before)
         before = after
     return math.inf
 
 
 def fallen(robot: Robot) -> str:
-    """Why the robot counts as fallen; empty if it does not."""
+    """Return why the robot counts as fallen; empty if it does not."""
     if robot.body.getTransform().rotation()[2, 2] < 0:
         return "turned over"
     if robot.skeleton.getPosition(5) > HIGHEST:
@@ -88,12 +95,12 @@ def fallen(robot: Robot) -> str:
 
 
 def forward(robot: Robot) -> float:
-    """Where the body's centre is along x."""
+    """Return the position of the body's centre along x."""
     return float(robot.skeleton.getPosition(3))
 
 
 def steps(robot: Robot, controller: ArrayLike) -> Iterator[float]:
-    """Follow a controller for five seconds; gives the time after each step."""
+    """Follow a controller for five seconds. Yield the time after each step."""
     table = angles(controller)[:, robot.columns]
     for time in TIMES:
         drive(robot, table[int(time * SAMPLES) % SAMPLES])
@@ -101,20 +108,23 @@ def steps(robot: Robot, controller: ArrayLike) -> Iterator[float]:
 
 
 def drive(robot: Robot, wanted: Array, step: float = STEP) -> None:
-    """One step of a length towards the joints' wanted angles. Joints move by a fraction 1/pi of what is missing."""
+    """Simulate one step of length `step` towards the `wanted` angles of the joints.
+
+    Joints move by a fraction 1/pi of the missing angle.
+    """
     skeleton = robot.skeleton
     commands = np.zeros(6 + len(wanted))
     commands[6:] = (wanted - skeleton.getPositions()[6:]) / (math.pi * step)
     skeleton.setCommands(commands)
     robot.world.step(False)
     speed = np.abs(skeleton.getVelocities()[:6]).max()
-    if not speed < TOO_FAST:  # also if it is no number
-        _settled.cache_clear()  # what blew up may stay broken
+    if not speed < TOO_FAST:  # also true for nan
+        _settled.cache_clear()  # a world that blew up may stay broken
         raise PhysicsError(f"The simulation blew up: the body moves at {speed:.3g} m/s, with legs {', '.join(robot.damage)}.")
 
 
 def settled(damage: Damage) -> Robot:
-    """A robot that was set down and stands as it will, at time 0."""
+    """Return a robot that was set down and has come to rest, at time 0."""
     robot, positions, velocities = _settled(damage)
     robot.skeleton.resetGeneralizedForces()
     robot.skeleton.setPositions(positions)
@@ -124,7 +134,10 @@ def settled(damage: Damage) -> Robot:
 
 @lru_cache(maxsize=81)
 def _settled(damage: Damage) -> tuple[Robot, Array, Array]:
-    """A robot, and its positions and velocities after settling. It is used again: building one takes longer than a walk."""
+    """Return a robot, and its positions and velocities after settling.
+
+    The robot is used again, because building one takes longer than a walk.
+    """
     robot = build(damage)
     robot.world.setTimeStep(_SETTLING)
     calm, wanted = 0, np.zeros(len(robot.columns))

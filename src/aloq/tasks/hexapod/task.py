@@ -1,4 +1,4 @@
-"""The tasks: choose the gait that does best in expectation over what may happen to the legs."""
+"""The tasks: choose the gait with the best expected return over possible damage to the legs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,21 @@ from aloq.tasks.hexapod.extra import dart
 from aloq.tasks.hexapod.simulate import STEPS, crossing
 from aloq.tasks.task import Array, Task
 
-_NEAR_BEST = 50  # gaits among which the one that crosses the line first is sought: those that get farthest
+_NEAR_BEST = 50  # the first to cross the line is sought among this many farthest walkers
 DUTIES = tuple(f"duty{leg}" for leg in range(6))
 
 
 def hexapod() -> Task:
-    """Cross a line 1 m ahead within 5 s, with front and back legs that may each be shortened (10 %) or missing (5 %).
+    """Cross a line 1 m ahead within 5 s, although legs may be damaged.
 
-    Policies are those gaits of an archive that cross the line intact, described by their duty factors: what does not walk intact will not
-    walk damaged, and that much is known from making the archive. The robot, the controller, the damages with their probabilities
-    and the reward (100 + 50 times the average speed to the line, nothing without crossing it) are the paper's. The line's distance, which
-    is not published, and the archive, which we made ourselves, are stand-ins. The best there is nobody has computed: `best` is nan.
+    Each front and back leg may be shortened (10 %) or missing (5 %). Policies are the gaits of an
+    archive that cross the line with an intact robot, described by their duty factors. A gait that
+    does not walk intact will not walk damaged, and that much is known from making the archive.
+
+    From the paper: the robot, the controller, the damages with their probabilities, and the reward
+    (100 + 50 times the average speed to the line, 0 without crossing it). Stand-ins: the distance
+    of the line, which is not published, and the archive, which we made ourselves. Nobody has
+    computed the best expected reward, so `best` is nan.
     """
     return _task("hexapod", "walk although any front or back leg may be damaged", tuple(damage.LEG))
 
@@ -37,7 +41,7 @@ def hexapod_rear() -> Task:
 
 
 def controller(policy: dict[str, Any]) -> Array:
-    """The 36 parameters of the archive's gait with these duty factors."""
+    """Return the 36 parameters of the archive's gait with these duty factors."""
     contacts = tuple(round(policy[name] * STEPS) for name in DUTIES)
     if contacts not in _index():
         raise ProblemError(f"a policy must be a gait of the archive, but got {policy}. Take one from `aloq.tasks.load('hexapod').problem`.")
@@ -45,13 +49,16 @@ def controller(policy: dict[str, Any]) -> Array:
 
 
 def policy(gait: int) -> dict[str, float]:
-    """The policy that chooses the archive's gait of that number."""
+    """Return the policy that chooses the gait with this number in the archive."""
     return dict(zip(DUTIES, elites.shipped().duty[gait].tolist(), strict=True))
 
 
 @cache
 def best_intact() -> int:
-    """The number of the gait that earns most while nothing is damaged."""
+    """Return the number of the gait with the highest reward when nothing is damaged.
+
+    Only the `_NEAR_BEST` farthest walkers are tried.
+    """
     known = elites.shipped()
     farthest = np.argsort(-known.distance, kind="stable")[:_NEAR_BEST]
     return int(min(farthest, key=lambda gait: crossing(known.controllers[gait], damage.NONE, truth.LINE)))

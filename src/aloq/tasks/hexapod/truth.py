@@ -1,7 +1,8 @@
-"""Expected rewards: every damage simulated once, weighted by its probability, and kept on the disk.
+"""Expected rewards: every damage is simulated once, and weighted by its probability.
 
-One file holds what one controller does under each damage. Its name is a hash of all that decides that; it is written whole or not at
-all, so that a crash, or several processes at once, do no harm.
+The results are kept on the disk. One file holds the crossing times of one controller under each
+damage. Its name is a hash of everything that decides them. A file is written completely or not at
+all, so a crash, or several processes at once, do no harm.
 """
 
 from __future__ import annotations
@@ -26,30 +27,30 @@ LINE = 1.0  # metres to the finish
 
 
 def reward(seconds: float) -> float:
-    """0 if the line was not crossed, else 100 + 50 times the average speed."""
+    """Return 0 if the line was not crossed, else 100 + 50 times the average speed."""
     return 100.0 + 50.0 * LINE / seconds if np.isfinite(seconds) else 0.0
 
 
 def conditions(legs: tuple[str, ...]) -> list[tuple[dict[str, str], float]]:
-    """Every state that the legs at risk can be in together, and its probability."""
+    """Return every combination of states of the legs at risk, and its probability."""
     odds = dict(zip(STATES, PROBABILITIES, strict=True))
     found = [dict(zip(legs, states, strict=True)) for states in product(STATES, repeat=len(legs))]
     return [(condition, float(np.prod([odds[state] for state in condition.values()]))) for condition in found]
 
 
 def rewards(controller: Array, legs: tuple[str, ...]) -> Array:
-    """The reward in each of `conditions(legs)`, in that order."""
+    """Return the reward in each of `conditions(legs)`, in that order."""
     return np.array([reward(seconds) for seconds in _times(controller.tobytes(), legs)])
 
 
 def expected(controller: Array, legs: tuple[str, ...]) -> float:
-    """The expected reward when these legs are at risk."""
+    """Return the expected reward when these legs are at risk."""
     return float(rewards(controller, legs) @ [weight for _, weight in conditions(legs)])
 
 
 @lru_cache(maxsize=4096)
 def _times(controller: bytes, legs: tuple[str, ...]) -> tuple[float, ...]:
-    """When the line is crossed in each condition, from the disk if it is there."""
+    """Return when the line is crossed in each condition, from the disk if possible."""
     path = _path(controller, legs)
     if path is not None and path.exists():
         return tuple(np.load(path).tolist())
@@ -61,7 +62,7 @@ def _times(controller: bytes, legs: tuple[str, ...]) -> tuple[float, ...]:
 
 
 def _path(controller: bytes, legs: tuple[str, ...]) -> Path | None:
-    """Where a controller's times are kept; None if nothing shall be kept."""
+    """Return where a controller's times are kept, or None if nothing is to be kept."""
     from aloq.numerics.computing import cache_folder  # loads JAX
 
     folder = cache_folder()
@@ -74,7 +75,7 @@ def _keep(path: Path, times: Array) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, draft = tempfile.mkstemp(dir=path.parent, suffix=".part")
     except OSError:
-        return  # a folder that cannot be written to costs time, no more
+        return  # without a writable folder, later runs only take longer
     with os.fdopen(handle, "wb") as file:
         np.save(file, times)
     Path(draft).replace(path)

@@ -36,7 +36,8 @@ class Compiled(Generic[T]):
         update_wrapper(self, function)
         self.name, self.wait_for_all = function.__name__, wait_for_all
         self._function, self._static, self._names = function, frozenset(static), tuple(inspect.signature(function).parameters)
-        self._alone = jax.jit(function, static_argnames=static)
+        places = tuple(1 + self._names.index(name) for name in static)
+        self._jitted = jax.jit(self._keyed, static_argnums=(0, *places), static_argnames=static)
         self._mapped = jax.jit(self._over_lanes, static_argnums=0)
 
     def __call__(self, *args: Any, **kwargs: Any) -> T:
@@ -47,6 +48,14 @@ class Compiled(Generic[T]):
         """Return the results for several tuples of arguments. No call waits for another."""
         runner = _runner.get()
         return [self._alone(*call) for call in calls] if runner is None else runner.run([self._call(*call) for call in calls])
+
+    def _alone(self, *args: Any, **kwargs: Any) -> T:
+        # JAX 0.10 takes two dataclasses with the same fields for one: their types tell them apart.
+        types = tuple(type(argument) for argument in (*args, *kwargs.values()))
+        return self._jitted(types, *args, **kwargs)
+
+    def _keyed(self, types: tuple[type, ...], *args: Any, **kwargs: Any) -> T:
+        return self._function(*args, **kwargs)
 
     def mapped(self, static: Static, arguments: dict[str, Any]) -> T:
         """Run all lanes at once. Lanes are the leading axis of `arguments` and of the result."""

@@ -1,12 +1,11 @@
 """Table 1 of the paper: policies for an arm whose rigidity is inferred from physical trials.
 
-The rigidity is that of the joints.
-A rigidity is drawn from its prior, U(.5, 1), and stays hidden. A baseline policy is tried on it,
-with Gaussian noise on the returns, and the posterior of the rigidity is sampled. ALOQ and RQ-ALOQ
-use 50 of these samples as p(environment) to find their policies. The MAP policy is the best one at
-the most probable rigidity alone. Each policy is then tried in 1,000 rigidities, drawn from 400
-samples of the same posterior. It is not tried in the hidden rigidity, because the question is what
-to do with the knowledge from the trials.
+The rigidity of the joints is drawn from its prior, U(.5, 1), and stays hidden. A baseline policy is
+tried on it, with Gaussian noise on the returns, and the posterior of the rigidity is sampled. ALOQ
+and RQ-ALOQ use 50 of these samples as p(environment) to find their policies. The MAP policy is the
+best one at the most probable rigidity alone. Each policy is then tried in 1,000 rigidities, drawn
+from 400 samples of the same posterior. It is not tried in the hidden rigidity, because the question
+is what to do with the knowledge from the trials.
 
 The paper gives the prior and the numbers of samples. It does not give the baseline policy, the
 targets (see `aloq.tasks.arm.torque`), the trials, their noise, or the number of simulations. Here

@@ -2,8 +2,9 @@
 
     python benchmarks/bit_flips.py --flips 4000
 
-The journal has asks, returns, failures and a trial that is out. Each flip is made in the whole file, on the disk, and `Study.read` either
-refuses the file, or gives a study. One that differs from the study before the flip was changed without a word.
+The journal has asks, returns, failures and a pending trial. Each flip is at a random place of the
+file on the disk. `Study.read` then either refuses the file or returns a study. If that study
+differs from the one before the flip, the flip went unnoticed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ PROBLEM = Problem(
 
 
 def written(path: Path, schema: int) -> bytes:
-    """A journal of 40 trials."""
+    """Return the bytes of a journal of 41 trials."""
     with Study(PROBLEM, Naive(), journal=path, seed=1) as study:
         for number in range(40):
             trial = study.ask()
@@ -44,7 +45,7 @@ def written(path: Path, schema: int) -> bytes:
 
 
 def said(path: Path) -> str:
-    """All that a journal says."""
+    """Return everything that a journal says, as text."""
     study = Study.read(path)
     return repr((study.problem, study.method, study.seed, study._book.ledger.log))
 

@@ -3,14 +3,17 @@
     python benchmarks/coverage.py --workers 2            # 200 runs of 40 evaluations
     python benchmarks/coverage.py --runs 5
 
-Every run has a problem of its own: f is drawn from the model's prior, hyperparameters and noise included, over one policy variable and one
-environment variable of five values. `ALOQ()` is run on it, and the interval of the recommended policy's fbar is compared with its true
-fbar. The recommendation is the best of what was seen, so that it is too high on average if anything: that is part of what is measured.
+Every run has its own problem. f is drawn from the model's prior, including hyperparameters and
+noise, over one policy variable and one environment variable of five values. `ALOQ()` is run on it,
+and the interval of the recommended policy's fbar is compared with its true fbar. The recommendation
+is the best of all policies seen, so its mean tends to be too high. This bias is part of what is
+measured.
 
-f is drawn exactly, value by value: each new one from its distribution given those drawn before. The model standardises the returns it sees,
-so that its prior is that of the draw up to location and scale.
+f is drawn exactly, value by value: each new value is drawn given those before. The model
+standardises the returns that it sees, so its prior is that of the draw up to location and scale.
 
-Every finished run is appended to the CSV at once, and runs already there are skipped: stop it and start it again at will.
+Every finished run is appended to the CSV at once, and existing runs are skipped. So the benchmark
+can be stopped and started again at any time.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ WEIGHTS = np.array([0.60, 0.25, 0.10, 0.04, 0.01])
 
 
 class Draw:
-    """A function of the unit square, drawn from the prior as it is looked at."""
+    """A function of the unit square whose values are drawn from the prior when they are needed."""
 
     def __init__(self, seed: int) -> None:
         from aloq.methods.model import Model
@@ -46,7 +49,7 @@ class Draw:
         self._u, self._f = np.empty((0, 2)), np.empty(0)
 
     def __call__(self, x: float, t: float) -> float:
-        """f at a pair, the same whenever it is asked for."""
+        """Return f at a pair. The value is the same every time."""
         from scipy.special import betainc
 
         u = betainc(self._alpha, self._beta, np.array([x, t]))
@@ -66,7 +69,7 @@ class Draw:
         return self.variance * np.exp(-0.5 * np.sum(gap**2, axis=-1))
 
     def expected(self, x: float) -> float:
-        """The true fbar of a policy."""
+        """Return the true fbar of a policy."""
         return float(WEIGHTS @ [self(x, t) for t in LEVELS])
 
 

@@ -3,10 +3,11 @@
     python benchmarks/faults.py --workers 2              # 10 seeds of arm-collision, 100 returns each, with and without faults
     python benchmarks/faults.py --seeds 1
 
-The faulty simulator raises in 30 % of its calls, returns NaN in 5 % and hangs in 5 %, at random; a hang is ended by the timeout. What is
-compared is the true fbar (a cost) of the policy recommended after 100 returns: without faults, with faults, and with faults and two
-retries, since a pair that has failed is not simulated again. Every finished run is appended to the CSV at once, and runs already there are
-skipped.
+At random, the faulty simulator raises in 30 % of its calls, returns NaN in 5 % and hangs in 5 %. A
+hang is ended by the timeout. The benchmark compares the true fbar (a cost) of the policy
+recommended after 100 returns: without faults, with faults, and with faults and two retries. Retries
+matter because without them a pair that has failed is not simulated again. Every finished run is
+appended to the CSV at once, and existing runs are skipped.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ KINDS = ("no faults", *RETRIES)
 
 
 def faulty(policy: dict[str, Any], environment: dict[str, Any]) -> float:
-    """The task's simulator, at fault at random: in each process otherwise, and otherwise each time."""
+    """Run the task's simulator, or fail at random. The faults are not seeded."""
     import aloq
 
     lot = random.random()

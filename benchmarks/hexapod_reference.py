@@ -1,10 +1,14 @@
-"""Does our hexapod walk like a published one? Distances of random elites of a reference archive, against those recorded with it.
+"""Does our hexapod walk like a published one?
+
+Compares distances of random elites of a reference archive with those recorded in the archive.
 
     python benchmarks/hexapod_reference.py --reference FILE --elites 300
 
-FILE is an npz with `controller` (n, 36) and `distance` (n,). The reference measures a distance as its program did: after five seconds it
-holds the last posture until the robot rests, and takes how far the robot came in the frame it started in. Two thirds of its elites tip
-over forward while they rest and gain half a metre by it, so the distance at five seconds, which our tasks use, is shown beside it.
+FILE is an npz with `controller` (n, 36) and `distance` (n,). The reference measures a distance as
+follows: after five seconds the robot holds its last posture until it rests, and the distance is
+measured in the frame in which it started. Two thirds of its elites tip over forward while they come
+to rest, and gain half a metre by it. So the distance at five seconds, which our tasks use, is shown
+as well.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ CORRELATION, MEDIAN = 0.85, 0.06  # what must hold
 
 
 def distances(controller: Array) -> tuple[float, float]:
-    """How far a controller comes in five seconds, and until it rests."""
+    """Return the distances that a controller walks in five seconds, and until it rests."""
     robot = settled(NONE)
     start = np.array(robot.body.getTransform().matrix())
     for _ in steps(robot, controller):

@@ -1,12 +1,14 @@
-"""Press Ctrl-C twice at random moments of a run, and see what is left behind.
+"""Press Ctrl-C twice at random moments of a run, and check what is left behind.
 
     python benchmarks/interrupts.py                  # 50 times: scripts and `aloq run`, four simulations at once and one
     python benchmarks/interrupts.py --times 7 --kinds script-4
 
-A process runs a study of the method itself and gets SIGINT twice, 0.05 to 2 s apart: one time in eight from its very start, else from the
-moment it begins the study. Every other one has no cache of compiled programs, so that it compiles meanwhile. Afterwards: it ended as a
-process does that was interrupted (130 in a shell); the journal can be read and has what the run says it kept; a second run goes on from
-there, which is tried with every tenth; no process and no temporary folder is left.
+A process runs a study with ALOQ and gets SIGINT twice, 0.05 to 2 s apart. The time until the first
+SIGINT is random. One time in eight it counts from the start of the process, otherwise from the
+start of the study. About half of the processes have no cache of compiled programs, so they compile
+meanwhile. Afterwards these must hold: the process ended like an interrupted one (130 in a shell);
+the journal can be read and has as many evaluations as the run says it kept; a second run goes on
+from there (tried with every tenth); no process and no temporary folder is left.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ def command(kind: str, journal: Path, evaluations: int) -> list[str]:
 
 
 def started(kind: str, folder: Path, evaluations: int, compiled: bool) -> subprocess.Popen[str]:
-    """The run, with a folder of its own for temporary files, which also marks its processes."""
+    """Start the run with its own folder for temporary files, by which its processes are found."""
     environment = os.environ | {"TMPDIR": str(folder / "tmp")} | ({} if compiled else {"ALOQ_CACHE": "off"})
     return subprocess.Popen(
         command(kind, folder / "study.jsonl", evaluations),
@@ -66,7 +68,7 @@ def started(kind: str, folder: Path, evaluations: int, compiled: bool) -> subpro
 
 
 def left_over(folder: Path) -> list[str]:
-    """Processes that run on behalf of the study, and what is in its temporary folder."""
+    """Return the study's processes that still run, and the contents of its temporary folder."""
     found = [str(entry) for entry in (folder / "tmp").iterdir()]
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -79,7 +81,7 @@ def left_over(folder: Path) -> list[str]:
 
 
 def interrupted(kind: str, folder: Path, rng: random.Random, longest: float) -> str:
-    """What is wrong after two interrupts; "" if nothing is."""
+    """Interrupt a run twice. Return what is wrong afterwards, or "" if nothing is."""
     (folder / "tmp").mkdir()
     early, compiled = rng.random() < 1 / 8, rng.random() < 1 / 2
     process = started(kind, folder, 10**6, compiled)
@@ -135,7 +137,8 @@ def main() -> None:
         work(args.work[0], int(args.work[1]), int(args.work[2]))
         return
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # else what a shell runs in the background ignores it, and so do its children
+    # A shell makes background processes ignore SIGINT, and their children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     rng, bad = random.Random(args.seed), Counter[str]()
     for number in range(args.times):
         kind = args.kinds[number % len(args.kinds)]

@@ -1,4 +1,7 @@
-"""Runs of a benchmark, one line of a CSV each: appended as they finish, and not run again if they are there."""
+"""Runs of a benchmark, one line of a CSV each.
+
+Runs are appended as they finish. Existing runs are not run again.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from typing import Any
 
 
 def rows(path: Path) -> list[dict[str, str]]:
-    """The runs that are there."""
+    """Return the existing runs."""
     if not path.exists():
         return []
     with path.open() as file:
@@ -26,8 +29,11 @@ def run(
     workers: int,
     fresh: bool = False,
 ) -> None:
-    """Call `one` with each of the jobs, in processes: a fresh one for each, if asked for. It gives the fields of a line, of which the first
-    are those of the job."""
+    """Call `one` with each of the jobs, in processes.
+
+    With `fresh`, each job gets a new process. `one` returns the fields of a line, and the first
+    fields are those of the job.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     done = [tuple(row[name] for name in fields) for row in rows(path)]
     left = [job for job in jobs if not any(line[: len(job)] == tuple(map(str, job)) for line in done)]

@@ -1,12 +1,14 @@
-"""Kill a study at random moments, with SIGKILL, and see whether anything is lost.
+"""Kill a study at random moments, with SIGKILL, and check that nothing is lost.
 
     python benchmarks/kills.py                   # 200 kills, four simulations at once
     python benchmarks/kills.py --kills 40 --parallel 1
 
-A process runs a study with a journal and simulates in processes of its own. It is killed at a random moment of that and started again, so
-many times. Every return is also noted by the simulator itself, in a file of its own, before it is handed over. After each kill: the journal
-can be read; every value in it is what the simulator noted for that pair; no trial is told twice; and what an earlier look at the journal
-showed is still there. With --parallel 1, the trials are in the end those of a study that was never killed. In the end no process is left.
+A process runs a study with a journal and simulates in child processes. Again and again it is killed
+at a random moment and started anew. The simulator also writes every return to a separate file
+before it hands it over. After each kill these must hold: the journal can be read; every value in it
+is what the simulator wrote for that pair; no trial is told twice; and all values that were in the
+journal before are still there. With --parallel 1, the final trials equal those of a study that was
+never killed. At the end no process is left.
 """
 
 from __future__ import annotations
@@ -34,20 +36,20 @@ def problem() -> aloq.Problem:
 def simulate(policy: dict[str, Any], environment: dict[str, Any]) -> float:
     time.sleep(random.uniform(0.0, 0.02))
     value = (policy["x"] - 0.3) ** 2 + policy["n"] + 10 * environment["t"] * policy["x"]
-    with Path(os.environ["NOTED"]).open("a") as file:  # one short write, which is not torn
+    with Path(os.environ["NOTED"]).open("a") as file:  # one short write, so a kill cannot split it
         file.write(json.dumps([policy, environment, value]) + "\n")
     return value
 
 
 def work(path: str, evaluations: int, parallel: int) -> None:
-    method = aloq.ALOQ(initial=10**9)  # the design alone: the point here is the journal, not the model
+    method = aloq.ALOQ(initial=10**9)  # only the first design, because this tests the journal and not the model
     print("go", flush=True)
     with aloq.Study(problem(), method, journal=path, seed=1) as study:
         study.optimize(simulate, evaluations, parallel=parallel, timeout=60, progress=False)
 
 
 def checked(path: Path, noted: Path, before: dict[int, float]) -> dict[int, float]:
-    """The values told so far, after checking them."""
+    """Check the values told so far, and return them."""
     records = read(path).records
     told = [record for record in records if record["event"] == "tell"]
     values = {record["id"]: record["value"] for record in told}
@@ -66,7 +68,7 @@ def command(path: Path, parallel: int, goal: int) -> list[str]:
 
 
 def left_over(mark: str) -> list[int]:
-    """Processes that run on behalf of the study."""
+    """Return the study's processes that still run."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -81,7 +83,7 @@ def left_over(mark: str) -> list[int]:
 
 
 def kill_after(seconds: float, work: list[str], environment: dict[str, str]) -> None:
-    """Start a study and kill it so long after it has said that it is at work."""
+    """Start a study, and kill it `seconds` after it has printed that it begins."""
     process = subprocess.Popen(work, env=environment, stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.readline()

@@ -1,12 +1,14 @@
-"""Many runs in lockstep, on whatever device JAX finds: what they take, and where the time goes.
+"""Measure how long many runs in lockstep take on JAX's device, and where the time goes.
 
     python benchmarks/lockstep.py --task arm-collision --method aloq --runs 20 --evaluations 60
 
-Runs with the seeds 0, 1, ... are followed as `aloq reproduce --lockstep` follows them, a recommendation after every evaluation. For each
-compiled program: executions, the calls and lanes in them (lanes beyond the calls are padding), how often it was compiled, and seconds.
-`compile` is the first execution with its shapes, loading from the cache included; `execute` waits for the device each time, which a run
-without measurement does not. The rest is the host: `joining` calls into batches, and the `studies`' own Python, with what they fetch
-from the device and the switching from one to the next.
+Runs with the seeds 0, 1, ... are followed as `aloq reproduce --lockstep` does, with a
+recommendation after every evaluation. For each compiled program it prints the number of executions,
+their calls and lanes (lanes beyond the calls are padding), how often it was compiled, and seconds.
+`compile` is the first execution with new shapes, including loading from the cache. `execute` waits
+for the device each time, which a run without measurement does not. The rest is the time of the
+host: `joining` calls into batches, and the `studies`' own Python, including what they fetch from
+the device and the switching from one to the next.
 """
 
 from __future__ import annotations

@@ -1,16 +1,18 @@
-"""Does a long study with parallel workers stay as large as it was, and does it leave anything behind?
+"""Does a long study with parallel workers keep its size, and does it leave anything behind?
 
     python benchmarks/memory.py                          # eight processes, 2,000 evaluations
     python benchmarks/memory.py --evaluations 200
     python benchmarks/memory.py --method aloq --evaluations 300
 
-Looks at the study's process every quarter of a second: resident memory, processes that it started, open files. By default the trials are
-those of the first design alone: a model of 2,000 returns would take days, and what can leak (workers, pipes, files, folders) is the same.
-The study's tables grow with the trials: that is shown in KiB an evaluation, and counts as growth. With `--method aloq` the model is part
-of it; its arrays grow with the square of the returns, so that the memory follows the padded sizes (64, 96, 128, ...).
+Every quarter of a second it measures the study's process: resident memory, child processes, open
+files. By default the trials are those of the first design alone. A model of 2,000 returns would
+take days, and the things that can leak (workers, pipes, files, folders) are the same. The study's
+tables grow with the trials. That is shown in KiB an evaluation, and counts as growth. With
+`--method aloq` the model is included. Its arrays grow with the square of the number of returns, so
+the memory follows the padded sizes (64, 96, 128, ...).
 
-Passes if the largest memory of the second half is within 10 % of that at its beginning, the number of open files ends where it was after
-the first tenth, and no process is left.
+Passes if the largest memory of the second half is at most 10 % above that at its beginning, no more
+files are open at the end than after the first tenth and before the study, and no process is left.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Studies of random problems with random returns, as in tests/study/test_random_problems.py, but many.
+"""Study many random problems with random returns, as tests/study/test_random_problems.py does.
 
     python benchmarks/random_problems.py --workers 2             # 1,000 problems
 
-A problem of new shape is compiled for some ten seconds. A process that holds too many programs runs out of maps of its memory, so each
-studies a few dozen problems and ends. Groups that are done are skipped when it is started again.
+A problem of a new shape takes about ten seconds to compile. A process that holds too many programs
+runs out of memory maps, so each process studies a few dozen problems and ends. When the benchmark
+is started again, finished groups are skipped.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ SIZE = 40  # problems a group
 
 
 def studied(group: int) -> tuple[Any, ...]:
-    """Hypothesis draws a group of problems, as its number says; one that does not survive is reduced, and raised."""
+    """Study a group of problems that Hypothesis draws, seeded by the group's number.
+
+    If a problem fails, Hypothesis reduces it to a smaller one and raises its error.
+    """
     from hypothesis import HealthCheck, given, seed, settings
 
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))

@@ -3,13 +3,20 @@
     pip install 'aloq[bench]'
     python benchmarks/step.py                 # prints a table, appends to out/step.csv
 
-Data: n points of a 4-d function, 2 policy and 2 environment columns. Ours: one new observation arrives, then `ask`: hyperparameter
-chains (16 samples) move on, the belief about fbar is formed, policy and environment are chosen. Environments: 100 nodes (two independent
-variables of 10 levels), 10,000 nodes (two of 100 levels), and an empirical joint sample of 10,000. BoTorch: `SingleTaskGP` with its default
-priors fitted by maximum a posteriori, then UCB on the expectation over 100 nodes (`ExpectationPosteriorTransform`), maximised by
-`optimize_acqf` with its usual 10 restarts from 128 raw samples. Both get the same cores; rounds of all contenders alternate, so that a busy
-machine hurts them alike. Reported: mean over rounds and ratios of means. Eight rounds, the default, contain the one step in eight (or
-fewer, where observations are many) that also searches for modes afresh.
+Data: n points of a 4-d function, with 2 policy and 2 environment columns.
+
+Ours: one new observation arrives, then `ask` is called. It advances the hyperparameter chains (16
+samples), forms the belief about fbar, and chooses policy and environment. Environments: 100 nodes
+(two independent variables of 10 levels), 10,000 nodes (two of 100 levels), and an empirical joint
+sample of 10,000.
+
+BoTorch: `SingleTaskGP` with its default priors is fitted by maximum a posteriori. Then UCB on the
+expectation over 100 nodes (`ExpectationPosteriorTransform`) is maximised by `optimize_acqf` with
+its usual 10 restarts from 128 raw samples.
+
+Both get the same cores. Rounds of all contenders alternate, so a busy machine slows them alike.
+Reported are means over rounds and ratios of means. One step in eight (or fewer, with many
+observations) also searches for modes afresh. The default of eight rounds includes such a step.
 """
 
 from __future__ import annotations
@@ -31,7 +38,10 @@ SIZES = (32, 64, 128, 256, 512)
 
 
 def returns(x: np.ndarray) -> np.ndarray:
-    """A smooth function of the unit cube with an event in a corner of the environment: (n, 4) to (n,)."""
+    """Return the values (n,) at points (n, 4) of the unit cube.
+
+    The function is smooth, with an event in a corner of the environment.
+    """
     smooth = np.sin(5 * x[:, 0]) + np.cos(4 * x[:, 1] * (1 + x[:, 2])) + x[:, 3] ** 2
     return smooth - 8 * (x[:, 2] > 0.8) * (x[:, 3] > 0.8) * x[:, 0]
 
@@ -47,7 +57,7 @@ def environment(kind: str) -> object:
 
 
 def ours(kind: str, n: int) -> Callable[[int], None]:
-    """A function that makes step number i: one more observation, one `suggest`."""
+    """Return a function that makes step number i: one more observation, one `suggest`."""
     import aloq
     from aloq.methods.history import History
 
@@ -70,7 +80,10 @@ def ours(kind: str, n: int) -> Callable[[int], None]:
 
 
 def botorch(n: int) -> Callable[[int], None]:
-    """A function that makes one step with BoTorch: fit, then maximise UCB of the average over 100 nodes."""
+    """Return a function that makes one step with BoTorch.
+
+    A step fits the model, then maximises UCB of the average over 100 nodes.
+    """
     import torch
     from botorch.acquisition import UpperConfidenceBound
     from botorch.acquisition.objective import ExpectationPosteriorTransform
@@ -99,7 +112,7 @@ def botorch(n: int) -> Callable[[int], None]:
 
 
 def measure(n: int, rounds: int, peers: bool) -> dict[str, float]:
-    """Mean seconds of one step for each contender, rounds alternating."""
+    """Return the mean seconds of one step for each contender. Their rounds alternate."""
     contenders: dict[str, Callable[[int], None]] = {kind: ours(kind, n) for kind in ("100", "10000", "joint")}
     if peers:
         contenders["botorch"] = botorch(n)
@@ -118,7 +131,7 @@ def measure(n: int, rounds: int, peers: bool) -> dict[str, float]:
 
 
 def cold_start(cache: str) -> float:
-    """Seconds from starting Python to the first suggestion that rests on a model."""
+    """Return the seconds from starting Python to the first suggestion that uses a model."""
     code = (
         "import aloq; p = aloq.tasks.load('branin'); s = aloq.Study(p.problem);"
         "n = s.method.design_size(p.problem.encoding); s.optimize(p.simulate, n, progress=False); s.ask()"

@@ -3,10 +3,12 @@
     python benchmarks/throughput.py                     # 64 workers, simulations of 1 s, 600 evaluations of arm-collision
     python benchmarks/throughput.py --workers 8 --seconds 0.2 --evaluations 100
 
-The workers are threads that sleep, so that they cost nothing and only the study computes. Busy is the time in simulations over the time
-there was, workers times wall time, from the end of the first round to the beginning of the last. Printed for each stretch of evaluations,
-because a step takes longer the more is known. Programs are compiled first, by two studies that meet the same shapes, unless --cold. The
-process that learns is a new one each time. At the end: the true fbar of what is recommended, since busy workers are not an end in itself.
+The workers are threads that sleep, so only the study computes. Busy is the time spent in
+simulations, divided by workers times wall time, from the end of the first round to the beginning of
+the last. It is printed for each stretch of evaluations, because a step takes longer the more is
+known. Unless --cold is given, two studies with the same shapes compile the programs first. The
+process that learns is a new one each time. At the end the true fbar of the recommended policy is
+printed, because busy workers are of use only if the result is good.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import aloq
 
 
 class Sleeper:
-    """A task's simulator that takes a while; knows when each simulation began and ended."""
+    """A task's simulator that takes a while, and records when each simulation began and ended."""
 
     def __init__(self, task: Any, seconds: float) -> None:
         self._task, self._seconds, self._lock = task, seconds, threading.Lock()
@@ -38,7 +40,7 @@ class Sleeper:
 
 
 def busy(spans: list[tuple[float, float]], start: float, end: float, workers: int) -> float:
-    """Share of the workers' time between two moments in which they simulated."""
+    """Return the share of the workers' time between two moments in which they simulated."""
     return sum(max(0.0, min(b, end) - max(a, start)) for a, b in spans) / (workers * (end - start))
 
 

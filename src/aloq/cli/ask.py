@@ -19,7 +19,10 @@ def ask(
     count: Annotated[int, typer.Option("-n", "--count", metavar="N", min=1, help="How many to ask for.")] = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Ask for what to simulate next, by hand or in a script. Answer with `aloq tell` or `aloq fail`."""
+    """Ask for what to simulate next, by hand or in a script.
+
+    Answer with `aloq tell` or `aloq fail`.
+    """
     with clean_exit(), opened(what) as study:
         for trial in study.ask(count):
             typer.echo(_line(trial) if as_json else _text(trial))

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 def check(
     what: Annotated[str, typer.Argument(metavar="STUDY.toml|FILE.py:problem", help="What `aloq run` would run.")],
 ) -> None:
-    """Simulate a few times, and say what came back: does it work, repeat itself, and heed the policy and each environment variable?
+    """Simulate a few times, and say what came back.
 
-    Exit code 1 if a simulation failed. Nothing is written to the journal.
+    Does the simulator work and repeat itself? Do the policy and each environment variable change
+    the return? The exit code is 1 if a simulation failed. Nothing is written to the journal.
     """
     with clean_exit():
         from aloq.cli.jobs import load
@@ -33,7 +34,11 @@ def check(
 
 
 def findings(first: float, again: float, moved: Mapping[str, float]) -> list[str]:
-    """What returns tell: of a pair, of the same pair, and of the pair with something moved, by what that is."""
+    """Return a sentence about the simulator's noise, and one for each thing that was moved.
+
+    `first` and `again` are two returns of the same pair. `moved` holds the returns of that pair
+    with one thing moved, by the name of that thing.
+    """
     noise = abs(again - first)
     same = "The simulator repeats itself: the same pair gave the same return."
     noisy = f"The simulator is noisy: the same pair gave returns that differ by {noise:.3g}. That is allowed."
@@ -70,9 +75,11 @@ def _simulate(job: RunRequest, trials: list[Trial]) -> list[float]:
 
 
 def _trials(job: RunRequest) -> dict[str, Trial]:
-    """A pair, the same again, then with one independent part of the environment moved at a time, then with every policy variable moved.
+    """Return the trials to simulate, by what was moved.
 
-    Variables of a joint sample come together, and so are moved together: apart, they would be an environment that never happens.
+    They are a pair, the same pair again, the pair with one independent part of the environment
+    moved at a time, and the pair with every policy variable moved. Variables of a joint sample are
+    moved together, because moving one alone could make an environment that never happens.
     """
     import numpy as np
 
@@ -88,7 +95,7 @@ def _trials(job: RunRequest) -> dict[str, Trial]:
     pairs = {"first": (policy, ordinary), "again": (policy, ordinary)}
     pairs |= {
         f"environment variable {part}": (policy, moved) for part, moved in zip(parts, odd, strict=True) if moved != ordinary
-    }  # what has a single value cannot be moved
+    }  # a variable with a single value cannot be moved
     pairs["policy"] = (other, ordinary)
     return {what: Trial(number, *pair) for number, (what, pair) in enumerate(pairs.items())}
 

@@ -1,4 +1,4 @@
-"""How a command ends when it cannot end well."""
+"""How a command ends after an error or an interrupt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ INTERRUPTED = 130  # what a shell gives for a process that Ctrl-C ended
 
 @contextmanager
 def clean_exit() -> Iterator[None]:
-    """What the user can mend becomes a line on stderr and exit code 2, Ctrl-C exit code 130. A fault of the program keeps its traceback."""
+    """Turn errors raised inside into exit codes.
+
+    An error that the user can fix becomes a line on stderr and exit code 2. Ctrl-C becomes exit
+    code 130. A bug in the program keeps its traceback.
+    """
     try:
         yield
     except AloqError as error:

@@ -46,7 +46,7 @@ def archive(
 
 
 def summary(elites: Elites) -> str:
-    """How full and how good an archive is."""
+    """Return in words how full and how good an archive is."""
     if not len(elites):
         return f"no gait in {elites.evaluations:,} simulations"
     walkers, farthest = (elites.distance >= 1.0).sum(), elites.distance.max()
@@ -55,7 +55,7 @@ def summary(elites: Elites) -> str:
 
 @contextmanager
 def _bar(total: int) -> Iterator[Callable[[Elites], None]]:
-    """A progress bar on a terminal, a line a batch elsewhere."""
+    """Show a progress bar on a terminal; elsewhere, print a line for each batch."""
     from aloq.study.running.progress import rich_bar
 
     progress = rich_bar("{task.description}")

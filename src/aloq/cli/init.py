@@ -61,7 +61,7 @@ def init(file: Annotated[Path, typer.Argument(metavar="FILE", help="The study fi
 
 
 def template(name: str) -> str:
-    """The text of a study file called `name`."""
+    """Return the text of a study file called `name`."""
     import json
 
     return TEMPLATE.format(name=name, journal=json.dumps(f"{Path(name).stem}.jsonl"))

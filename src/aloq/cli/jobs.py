@@ -1,4 +1,7 @@
-"""What `aloq run` and `aloq check` are given: a task, a study file, or a problem in a Python file."""
+"""Load what `aloq run` and `aloq check` are given.
+
+That is a task, a study file, or a problem in a Python file.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ class RunRequest(Settings):
 
 
 def load(what: str) -> RunRequest:
-    """The job that a word on the command line names."""
+    """Return the job that an argument of the command line names."""
     if what.endswith(".toml"):
         return _from_file(read(Path(what)))
     path, colon, name = what.rpartition(":")
@@ -62,7 +65,10 @@ def _from_python(path: Path, name: str) -> RunRequest:
 
 
 def _module(path: Path) -> Any:
-    """The file as a module that other processes can import too: its folder joins `sys.path`, which they are given."""
+    """Import the file as a module that other processes can import too.
+
+    Its folder is added to `sys.path`, which is passed on to other processes.
+    """
     if not path.is_file():
         raise ProblemError(f"There is no Python file {path}. Check the name.")
     path = path.resolve()

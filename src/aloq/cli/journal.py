@@ -19,7 +19,10 @@ def main() -> None:
 
 @journal.command("repair")
 def repair(file: Annotated[Path, typer.Argument(metavar="FILE", help="The journal.")]) -> None:
-    """Leave out damaged lines, and what makes no sense without them. The file as it was is kept beside it."""
+    """Remove damaged lines, and lines that make no sense without them.
+
+    A copy of the old file is kept beside it.
+    """
     with clean_exit():
         from aloq.study.journal.repair import repair as mend
 
@@ -33,7 +36,10 @@ def repair(file: Annotated[Path, typer.Argument(metavar="FILE", help="The journa
 
 @journal.command("upgrade")
 def upgrade(file: Annotated[Path, typer.Argument(metavar="FILE", help="The journal.")]) -> None:
-    """Write a journal of an older schema anew as the newest one, which has a checksum a line. The file as it was is kept beside it."""
+    """Rewrite a journal of an older schema in the newest one, which has a checksum on every line.
+
+    A copy of the old file is kept beside it.
+    """
     with clean_exit():
         from aloq.study.journal.header import SCHEMA
         from aloq.study.journal.repair import upgrade as renew

@@ -1,4 +1,7 @@
-"""The `aloq` command. Each command is a module that imports what it needs when it runs, so that `aloq --help` answers at once."""
+"""The `aloq` command.
+
+Each command is a module that imports what it needs only when it runs. So `aloq --help` is fast.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ from aloq.cli.tell import tell
 
 
 class App(typer.Typer):
-    """The command as a process runs it: once Ctrl-C has ended it, it ends with 130, however often Ctrl-C is pressed meanwhile."""
+    """The command line application.
+
+    After Ctrl-C it ends with exit code 130, even if Ctrl-C is pressed again meanwhile.
+    """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -35,7 +41,7 @@ class App(typer.Typer):
         except (KeyboardInterrupt, SystemExit) as ended:
             if isinstance(ended, SystemExit) and ended.code != INTERRUPTED:
                 raise
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # else another would kill the interpreter while it ends
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # otherwise another Ctrl-C would kill the interpreter while it ends
             sys.exit(INTERRUPTED)
 
 
@@ -45,7 +51,7 @@ app.command("init")(init)
 app.command("check")(check)
 app.command("run")(run)
 app.command("ask")(ask)
-# A negative return looks like an option.
+# Unknown options are ignored because a negative return looks like an option.
 app.command("tell", context_settings={"ignore_unknown_options": True})(tell)
 app.command("fail")(fail)
 app.command("best")(best)
@@ -70,5 +76,5 @@ Version = Annotated[bool, typer.Option("--version", callback=_print_version, is_
 def main(version: Version = False) -> None:
     """Find policies that stay good when rare events strike."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a text that the terminal cannot show must not end a command
+        if isinstance(stream, io.TextIOWrapper):  # text that the terminal cannot show must not end a command
             stream.reconfigure(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""Studies for commands that do one thing and end: from a journal, or from a study file that names one."""
+"""Open studies for short commands, from a journal or from a study file that names one."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ if TYPE_CHECKING:
     from aloq.integrations.study_file import StudyFile
     from aloq.study.study import Study
 
-PATIENCE = 60.0  # seconds; another command like these lets go sooner
+PATIENCE = 60.0  # seconds; another short command releases the journal sooner
 
 What = Annotated[Path, typer.Argument(metavar="JOURNAL|STUDY.toml", help="A journal, or a study file that names one.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs: JSON, one object a line.")]
 
 
 def opened(what: Path) -> Study:
-    """The study, to be changed. A study file whose journal is not there yet begins it. Waits while another command has the journal."""
+    """Open the study for writing.
+
+    If a study file's journal does not exist yet, it is created. Waits up to PATIENCE while another
+    process has the journal.
+    """
     limit = time.monotonic() + PATIENCE
     while True:
         try:
@@ -45,7 +49,7 @@ def _open(what: Path) -> Study:
 
 
 def journal_of(what: Path) -> Path:
-    """The journal that is meant."""
+    """Return the journal: the given one, or the one that the study file names."""
     if what.suffix != ".toml":
         return what
     from aloq.integrations.study_file import read
@@ -54,7 +58,7 @@ def journal_of(what: Path) -> Path:
 
 
 def _named(file: StudyFile) -> Path:
-    """The journal that a study file names."""
+    """Return the journal that a study file names. Raise if it names none."""
     if file.journal is None:
         raise ProblemError(
             f'{file.path} must name a journal, since trials are kept there. Add journal = "{file.path.stem}.jsonl" above the first [table].'

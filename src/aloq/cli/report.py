@@ -16,7 +16,10 @@ def report(
     journal: Journal,
     out: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="The page; default: JOURNAL with .html.")] = None,
 ) -> None:
-    """Write a page about a study: recommendation, what it rests on, all trials. It needs no network to be read."""
+    """Write a page about a study: its recommendation, what that is based on, and all trials.
+
+    The page can be read without a network.
+    """
     with clean_exit():
         from aloq.report.html import ReportError, write
         from aloq.study.study import Study
@@ -32,7 +35,10 @@ def watch(
     journal: Journal,
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Where to serve; 0 takes any free port.")] = 0,
 ) -> None:
-    """Serve the page of a study to this machine, and keep it up to date while the study runs. Ctrl-C ends it."""
+    """Serve the page of a study to this machine, and update it while the study runs.
+
+    Ctrl-C ends it.
+    """
     with clean_exit():
         from aloq.report.serve import Server
 

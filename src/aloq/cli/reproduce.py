@@ -1,4 +1,4 @@
-"""`aloq reproduce`: run the paper's experiments, and set the results beside the paper's."""
+"""`aloq reproduce`: run the paper's experiments, and compare the results with the paper's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from aloq.cli.errors import clean_exit
 
-# Written out, because asking `aloq.experiments.registry` loads JAX, and `--help` should not wait for it.
+# Written out, because `aloq.experiments.registry` loads JAX, and `--help` should not wait for that.
 TARGETS = ("method", "branin", "hartmann6", "fsre1", "fsre2", "arm-collision", "arm-breakage", "arm-torque", "hexapod")
 
 
@@ -31,7 +31,7 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments, and write tables and figures beside the paper's numbers.
 
-    Stop it and start it again at will: finished runs are kept.
+    You can stop the command and start it again at any time: finished runs are kept.
     """
     with clean_exit():
         from aloq.experiments.reproduce import Plan, rewrite

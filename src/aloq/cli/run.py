@@ -41,8 +41,9 @@ def run(
 ) -> None:
     """Find a robust policy, and print it with its expected return.
 
-    STUDY.toml describes a problem and the program that simulates it: `aloq init` writes one. FILE.py:problem is an aloq.Problem in a Python
-    file that also has a function `simulate(policy, environment)`. Options go before what the study file says.
+    STUDY.toml describes a problem and the program that simulates it: `aloq init` writes one.
+    FILE.py:problem is an aloq.Problem in a Python file that also has a function
+    `simulate(policy, environment)`. Options override the settings of the study file.
     """
     with clean_exit():
         from aloq.cli.jobs import load
@@ -87,7 +88,7 @@ def _print_best(study: Study, task: Task | None) -> None:
 
 
 def _check_figure(path: Path, job: RunRequest) -> None:
-    """A figure that cannot be drawn is refused before the work, not after it."""
+    """Raise before the work, not after it, if the figure cannot be drawn."""
     from aloq.problem.errors import ProblemError
     from aloq.report.drawing import check_writable
 

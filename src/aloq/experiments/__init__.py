@@ -1,1 +1,1 @@
-"""The paper's tables and figures: what is run for each, and what is made of the results."""
+"""The paper's tables and figures: the runs for each, and how results become tables and figures."""

@@ -1,5 +1,8 @@
-"""The arm beside a wall and the arm that may break: quartiles, learning curves, run times, postures, and the policy gradient
-methods with and without the rare event (the paper's section on the arm, and its supplement)."""
+"""The arm beside a wall and the arm that may break.
+
+The results are quartiles, learning curves, run times and postures. The policy gradient methods are
+run with and without the rare event. See the paper's section on the arm, and its supplement.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,13 @@ if TYPE_CHECKING:
 
 SceneOf = Callable[[Mapping[str, float]], CollisionScene | BreakageScene]
 
-_ARMS = (*OURS, *BASELINES)  # whose postures are shown: those of the ablations would lie on top of ours
-_HALF = "aloq-kappa-half"  # with less exploration than the paper's, which costs most beside the wall's cliffs
-_SHOWN = 1000  # evaluations to which the paper draws the policy gradient methods; nothing changes after
+_ARMS = (*OURS, *BASELINES)  # methods whose postures are shown; those of the ablations would lie on top of ours
+_HALF = "aloq-kappa-half"  # explores less than the paper's ALOQ, because exploring costs most where the return jumps at the wall
+_SHOWN = 1000  # the paper draws the policy gradient methods up to this many evaluations; nothing changes after
 
 
 def draw_learners(task: str, without: str, results: Results) -> Figure | None:
-    """Reinforce and TRPO, with the rare event and without it; nothing if they were not run."""
+    """Draw Reinforce and TRPO, with and without the rare event. Return None if neither was run."""
     from aloq import tasks
     from aloq.experiments.figures.learning import draw_panels
     from aloq.experiments.figures.quartiles import curves
@@ -35,7 +38,10 @@ def draw_learners(task: str, without: str, results: Results) -> Figure | None:
 
 
 def draw_postures(task: str, scene_of: SceneOf, without: str, results: Results) -> Figure | None:
-    """Where a typical run of our own methods and of the baselines ended, or of whatever was run instead; nothing if nothing was."""
+    """Draw the final posture of a typical run of each of our methods and of each baseline.
+
+    If none of them was run, draw those of the other methods. Return None if nothing was run.
+    """
     from aloq import tasks
     from aloq.experiments.figures.arms import draw_arms
     from aloq.experiments.figures.quartiles import typical_policies

@@ -1,4 +1,7 @@
-"""Table 1 of the paper: the arm driven by torques, where p(environment) is inferred from physical trials."""
+"""Table 1 of the paper: the arm driven by torques.
+
+p(environment) is inferred from physical trials.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ _SHARES = ("share_0_20", "share_20_70", "share_70")
 
 @dataclass(frozen=True)
 class Torque:
-    """One run infers p(environment) once and lets every method use it, so there is no choosing among methods."""
+    """The target of Table 1.
+
+    A run infers p(environment) once, and every method uses it. So methods cannot be chosen.
+    """
 
     name: str = "arm-torque"
     title: str = "The arm driven by torques, with p(θ) inferred from trials (Table 1)"
@@ -51,7 +57,10 @@ class Torque:
 
 
 def summary(runs: pd.DataFrame) -> pd.DataFrame:
-    """The mean cost averaged over seeds, its quartiles, and mean shares of episodes by cost, for each method."""
+    """Return, for each method, the mean cost and its quartiles over seeds.
+
+    The mean shares of episodes by cost are columns as well.
+    """
     import pandas as pd
 
     from aloq.experiments.figures.quartiles import QUARTILES

@@ -1,11 +1,12 @@
-"""Calls of compiled functions by many runs, as few executions.
+"""Combine calls of compiled functions by many runs into few executions.
 
 lane    a place on the leading axis of a batch, one for each run in it
-row     one lane of one array of a batch: what a run gets in the place of an array
+row     one lane of one array of a batch: a run gets it in place of an array
 
-Arrays stay on the device until the host asks for one, and then the small ones of that batch come in one transfer. A row that goes into
-another function is not taken out of its batch: the calls of that function take the lanes their rows are in, and the batch's arrays are used
-as they are. So a belief of several megabytes a run is made, used many times, and forgotten without a copy.
+Arrays stay on the device until the host asks for one. Then the small arrays of that batch come in
+the same transfer. A row that goes into another function is not taken out of its batch: the calls of
+that function take the lanes of their rows, and the batch's arrays are used as they are. So a belief
+of several megabytes a run is made, used many times, and freed without a copy.
 """
 
 from __future__ import annotations
@@ -23,24 +24,25 @@ from numpy.typing import NDArray
 
 from aloq.numerics.compiled import Call
 
-# Bytes, all lanes together, up to which an array is fetched along with another of its batch that the host asked for.
+# Bytes of all lanes together. When the host asks for an array, the arrays of its batch up to this
+# size are fetched along with it.
 SMALL = 1 << 20
 
 
 class LaneBatch:
-    """The arrays that one execution gave."""
+    """The arrays that one execution returned."""
 
     def __init__(self, arrays: list[jax.Array]) -> None:
         self.arrays, self.width = arrays, arrays[0].shape[0]
         self._fetched: dict[int, NDArray[Any]] = {}
 
     def rows(self, lanes: list[int]) -> list[list[LaneRow]]:
-        """What each lane has of every array."""
+        """Return for each lane its row of every array."""
         columns = [LaneColumn(self, i) for i in range(len(self.arrays))]
         return [[LaneRow(column, lane) for column in columns] for lane in lanes]
 
     def fetched(self, index: int) -> NDArray[Any]:
-        """An array on the host, fetched once for all lanes."""
+        """Return an array on the host. It is fetched once for all lanes."""
         if index not in self._fetched:
             wanted = {index, *(i for i, array in enumerate(self.arrays) if array.nbytes <= SMALL)} - self._fetched.keys()
             self._fetched |= jax.device_get({i: self.arrays[i] for i in wanted})
@@ -48,7 +50,11 @@ class LaneBatch:
 
 
 class LaneColumn:
-    """One array of a batch. Calls whose rows are of the same columns go together, so that it is looked at often, and is plain."""
+    """One array of a batch.
+
+    Calls go together if their rows come from the same columns. So columns are compared often, and
+    this class is kept simple to make that fast.
+    """
 
     __slots__ = ("batch", "index", "width")
 
@@ -61,7 +67,7 @@ class LaneColumn:
 
 
 class LaneRow:
-    """One lane of a column; NumPy makes an array of it, and a compiled function takes it for one."""
+    """One lane of a column. NumPy and compiled functions accept it as an array."""
 
     __slots__ = ("column", "lane")
 
@@ -77,7 +83,7 @@ class LaneRow:
         return self.column.array.dtype
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        # A copy: lanes must not write on each other.
+        # A copy, because a run must not change the values of another.
         return np.array(self.column.batch.fetched(self.column.index)[self.lane], dtype)
 
     def __len__(self) -> int:
@@ -92,10 +98,11 @@ class LaneRow:
 
 @dataclass
 class Tally:
-    """What the executions of one function came to.
+    """Counts and times of the executions of one function.
 
-    The first with its shapes counts as compilation, which is most of it. The seconds of the others last until the results are there if the
-    batches are `timed`, and else only until they are on their way.
+    The first execution with new shapes counts as compilation, which takes most of its time. If the
+    batches are `timed`, the seconds of the others last until the results are there. Otherwise they
+    last only until the computation is started.
     """
 
     batches: int = 0
@@ -108,7 +115,10 @@ class Tally:
 
 @dataclass(eq=False)
 class Batches:
-    """Runs calls in batches of up to `width` lanes. `timed` waits for every result, so that the tally tells what the device took."""
+    """Runs calls in batches for up to `width` runs.
+
+    With `timed`, it waits for every result, so the tallies show the time of the device.
+    """
 
     width: int
     timed: bool = False
@@ -117,7 +127,7 @@ class Batches:
     _seen: set[Hashable] = field(default_factory=set)
 
     def run(self, calls: Sequence[Sequence[Call]]) -> list[list[Any] | Exception]:
-        """The results of each run's calls, or what went wrong with one of them."""
+        """Return for each run the results of its calls, or the error of one of them."""
         start = time.perf_counter()
         answers: list[list[Any] | Exception] = [[None] * len(own) for own in calls]
         for group in _groups(calls):
@@ -135,7 +145,7 @@ class Batches:
         return answers
 
     def _execute(self, group: _Group) -> list[Any]:
-        """One execution for all members."""
+        """Run the calls of all members in one execution."""
         call, structure = group.members[0].call, group.members[0].structure
         lanes, width = group.lanes(self.width)
         arguments = [_joined(leaves, lanes, width) for leaves in zip(*(member.leaves for member in group.members), strict=True)]
@@ -162,14 +172,14 @@ class Batches:
 
 @dataclass(frozen=True, eq=False)
 class _Member:
-    """A call on its way into a batch: whose it is, and its arguments one by one."""
+    """A call that is to join a batch: its run, and its arguments as a flat list."""
 
     run: int
     number: int  # among the calls of its run
     call: Call
     leaves: list[Any]
     structure: Any
-    anchor: LaneRow | None  # the first row among the arguments, which says what lane the call takes
+    anchor: LaneRow | None  # the first row among the arguments: the call takes its lane
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,9 +189,11 @@ class _Group:
     members: list[_Member]
 
     def lanes(self, most: int) -> tuple[list[int], int]:
-        """The lane of each member, and the number of lanes: those of the rows, or as many as there are members, in a few sizes only.
+        """Return the lane of each member, and the number of lanes.
 
-        Where all runs come together, which is most of the time, no lane is wasted; where few do, they take the next power of two.
+        Members with rows take the lanes of their rows. Otherwise there is a lane for each member,
+        and the number of runs is rounded up to a power of two, but not above `most`. So there are
+        few sizes to compile. Most of the time all runs come together, and no lane is wasted.
         """
         rows = [member.anchor for member in self.members if member.anchor is not None]
         if rows:
@@ -191,7 +203,7 @@ class _Group:
 
 
 def _groups(calls: Sequence[Sequence[Call]]) -> list[_Group]:
-    """Calls of the same function with the same static arguments and shapes, and rows of the same columns."""
+    """Group calls of the same function with the same static arguments, shapes and columns."""
     found: defaultdict[Hashable, list[_Member]] = defaultdict(list)
     for run, own in enumerate(calls):
         for number, call in enumerate(own):
@@ -203,7 +215,10 @@ def _groups(calls: Sequence[Sequence[Call]]) -> list[_Group]:
 
 
 def _looked_at(given: list[Any]) -> tuple[LaneRow | None, list[Any], list[Hashable]]:
-    """The first row, all arguments as rows of its lane or as arrays, and what those of calls that go together have in common."""
+    """Return the first row, all arguments as rows of its lane or as arrays, and their kinds.
+
+    Calls can go together only if their kinds are equal. A kind is a column, or shape and dtype.
+    """
     anchor: LaneRow | None = None
     leaves: list[Any] = []
     kinds: list[Hashable] = []
@@ -221,7 +236,10 @@ def _looked_at(given: list[Any]) -> tuple[LaneRow | None, list[Any], list[Hashab
 
 
 def _joined(leaves: Sequence[Any], lanes: list[int], width: int) -> Any:
-    """One argument of all members, on a leading axis; lanes that nobody uses repeat somebody's, which prolongs no loop."""
+    """Stack one argument of all members on a leading axis.
+
+    Unused lanes repeat the first member's argument, because that makes no loop longer.
+    """
     first = leaves[0]
     if isinstance(first, LaneRow):
         return first.column.array

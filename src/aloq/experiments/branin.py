@@ -1,4 +1,7 @@
-"""Branin: the paper's quartiles, learning curves and run times (supplement, "Further experiments")."""
+"""Branin: the paper's quartiles, learning curves and run times.
+
+See the supplement, "Further experiments".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Targets that compare methods on a task: learning curves, run times, and quartiles of where the runs ended."""
+"""Targets that compare methods on a task: learning curves, run times, and quartiles at the end."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ BELIEVERS = ("aloq-paper", "naive", "wsn", "rq-aloq", "us-aloq", "unwarped-aloq"
 LEARNERS = ("reinforce", TRPO)
 SMOKE_METHODS = ("aloq-paper", "rq-aloq")  # share their compiled programs
 
-_DENSE = 1000  # evaluations up to which every checkpoint is recorded, and after which every tenth is
+_DENSE = 1000  # every checkpoint is recorded up to this many evaluations, and every tenth after that
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Runs of several methods on a task. `every` so many evaluations the recommendation is recorded."""
+    """Runs of several methods on a task. The recommendation is recorded `every` few evaluations."""
 
     task: str
     methods: tuple[str, ...]
@@ -32,13 +32,16 @@ class Batch:
 
     @property
     def checkpoints(self) -> frozenset[int]:
-        """After which evaluations the recommendation is recorded: the last one always."""
+        """The numbers of evaluations after which the recommendation is recorded.
+
+        The last evaluation is always among them.
+        """
         end = self.evaluations + 1
         dense, sparse = range(self.every, min(end, _DENSE + 1), self.every), range(_DENSE, end, 10 * self.every)
         return frozenset({*dense, *sparse, self.evaluations})
 
     def small(self) -> Batch:
-        """The same with so little work that nothing is shown but that it works."""
+        """Return the same batch with little work. It shows only that everything works."""
         return replace(self, evaluations=20) if self.every > 1 else replace(self, evaluations=6, every=3, initial=4)
 
 
@@ -47,7 +50,10 @@ Draw = Callable[[Results], "Figure | None"]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Methods side by side. The first batch decides how far the curves of all are drawn and tabled."""
+    """A target that compares methods.
+
+    The number of evaluations of the first batch decides how far all curves are drawn and tabled.
+    """
 
     name: str
     title: str
@@ -103,13 +109,19 @@ class Comparison:
 
 
 def believers(task: str, evaluations: int, *also: str) -> Batch:
-    """The methods that hold a belief, recorded after every evaluation; `also` are variants of one of them."""
+    """Return the batch of the methods that hold a belief, recorded after every evaluation.
+
+    `also` names variants of one of them.
+    """
     return Batch(task, (*BELIEVERS, *also), evaluations)
 
 
 def learners(task: str) -> Batch:
-    """The policy gradient methods, as far as the paper ran them: in batches of 5, up to 10,000 simulator calls."""
+    """Return the batch of the policy gradient methods.
+
+    As in the paper, they take batches of 5 and up to 10,000 simulator calls.
+    """
     return Batch(task, LEARNERS, 10_000, every=5)
 
 
-APPENDIX = "aloq-appendix"  # the settings of the paper's appendix for its test functions, beside those of its main text
+APPENDIX = "aloq-appendix"  # has the settings of the paper's appendix for its test functions; they differ from its main text

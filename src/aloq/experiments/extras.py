@@ -10,7 +10,7 @@ from aloq.tasks.hexapod.extra import dart
 
 
 def missing(name: str) -> UnavailableError | None:
-    """What a method or a task needs and does not find; None if nothing is missing."""
+    """Return the error that says what a method or a task lacks, or None if nothing is missing."""
     try:
         _NEEDS.get(name, _nothing)()
     except UnavailableError as error:
@@ -19,7 +19,7 @@ def missing(name: str) -> UnavailableError | None:
 
 
 def _rl() -> None:
-    """Looks for the packages without loading them: PyTorch takes seconds."""
+    """Raise if a package is missing. Does not load them, because PyTorch takes seconds."""
     for package in ("gymnasium", "sb3_contrib"):
         if find_spec(package) is None:
             raise MissingExtraError.of("TRPO", package, "rl")
@@ -29,5 +29,5 @@ def _nothing() -> None:
     pass
 
 
-# Method or task → what raises an error if something is missing.
+# Method or task → function that raises an error if something is missing.
 _NEEDS: dict[str, Callable[[], object]] = {"trpo": _rl, "hexapod": dart, "hexapod-rear": dart}

@@ -1,4 +1,4 @@
-"""One run of one method: what it recommends as evaluations go by, and how good that is in truth."""
+"""One run of one method: its recommendations after some evaluations, and their true values."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ from aloq.methods.interface import Method
 from aloq.study.study import Study
 from aloq.tasks import Task
 
-TRPO = "trpo"  # brings its own loop, so it is no method of a study
+TRPO = "trpo"  # has its own loop, so it is no method of a study
 
-# The paper's ALOQ with other settings, beside which its own are shown.
+# The paper's ALOQ with other settings, for comparison.
 VARIANTS: dict[str, ALOQ] = {
-    "aloq-appendix": ALOQ.paper(kappa=3.0, shape=(2.0, 0.5)),  # what the paper's appendix says of its test functions
+    "aloq-appendix": ALOQ.paper(kappa=3.0, shape=(2.0, 0.5)),  # the settings of the paper's appendix for its test functions
     "aloq-kappa-half": ALOQ.paper(kappa=0.5),
 }
 
 
 def configured(name: str, initial: int | None = None) -> Method:
-    """The method of that name; `initial` shortens the first design of an ALOQ, or of the ALOQ by which a baseline searches."""
+    """Return the method of that name.
+
+    `initial` is the size of the first design of an ALOQ, or of the ALOQ that a baseline uses to
+    search.
+    """
     method: Any = VARIANTS[name] if name in VARIANTS else registry.named(name)
     if initial is None:
         return method
@@ -37,7 +41,7 @@ def configured(name: str, initial: int | None = None) -> Method:
 
 @dataclass
 class StepLog:
-    """Rows as they are recorded."""
+    """The recorded steps of a run, as columns."""
 
     task: Task
     columns: dict[str, list[Any]] = field(
@@ -56,10 +60,12 @@ class StepLog:
 
 
 def follow(task: Task, method: Method, seed: int, evaluations: int, checkpoints: Collection[int]) -> TargetResult:
-    """A study, one evaluation after the other; `seconds` is what the method took to choose one, averaged since the last record.
+    """Run a study one evaluation after the other, and record it at `checkpoints` and at the end.
 
-    A recommendation is recorded after the next trial was asked for: the suggestion has then just brought the hyperparameter samples up
-    to date, and the recommendation, which ignores what is pending, uses them instead of drawing the same ones again.
+    `seconds` is the time that the method took to choose a simulation, averaged since the last
+    record. A recommendation is recorded after the next trial was asked for. The suggestion has then
+    just updated the hyperparameter samples, and the recommendation, which ignores pending trials,
+    uses them instead of drawing the same ones again.
     """
     study, log = Study(task.problem, method, seed=seed), StepLog(task)
     spent: list[float] = []
@@ -82,7 +88,7 @@ def _record(log: StepLog, study: Study, told: int, spent: list[float]) -> None:
 
 
 def follow_trpo(task: Task, seed: int, evaluations: int, checkpoints: Collection[int]) -> TargetResult:
-    """TRPO, which believes nothing: the mean of its policy is what it recommends."""
+    """Run TRPO. It holds no belief, and recommends the mean of its policy."""
     learn: Callable[..., list[tuple[int, Mapping[str, Any]]]] = import_module("aloq.integrations.trpo").learn
     start = time.perf_counter()
     seen = learn(task, evaluations, seed, sorted({*checkpoints, evaluations}))

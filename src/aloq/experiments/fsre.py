@@ -1,4 +1,7 @@
-"""F-SRE1 and F-SRE2: the paper's quartiles, learning curves, run times and contours (supplement, "Further experiments")."""
+"""F-SRE1 and F-SRE2: the paper's quartiles, learning curves, run times and contours.
+
+See the supplement, "Further experiments".
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def draw_policies(task: str, results: Results) -> Figure:
-    """The function, and where a typical run of each method ended."""
+    """Draw the function, and the final policy of a typical run of each method."""
     from aloq import tasks
     from aloq.experiments.figures.contours import contours, draw_contours
     from aloq.experiments.figures.quartiles import typical_policies

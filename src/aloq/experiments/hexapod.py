@@ -1,7 +1,8 @@
-"""The robot with damaged legs: learning curves of the true expected reward, and what the final gaits earn by damage.
+"""The robot with damaged legs: learning curves, and the reward of the final gaits by damage.
 
-The paper shows ALOQ, RQ-ALOQ and the gait that is best while nothing is damaged, and prints no numbers. Its second experiment has only
-the back legs at risk.
+The learning curves show the true expected reward. The paper shows ALOQ, RQ-ALOQ and the gait that
+is best while nothing is damaged, and prints no numbers. In its second experiment only the back legs
+are at risk.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
 
     from aloq.tasks import Task
 
-BEST_INTACT = "best-intact"  # no method but a constant: what one would use without thinking of damage
+BEST_INTACT = "best-intact"  # not a method but a constant gait, which one would use if damage were impossible
 BELIEVERS = ("aloq-paper", "aloq", "rq-aloq", "naive")
 _TITLES = {"hexapod": "front and back legs at risk", "hexapod-rear": "back legs at risk"}
 
 
 @dataclass(frozen=True)
 class Damaged:
-    """Methods side by side on both tasks of the robot."""
+    """A target that compares methods on both tasks of the robot."""
 
     name: str = "hexapod"
     title: str = "The robot with damaged legs"
@@ -52,7 +53,8 @@ class Damaged:
 
     def jobs(self, runs: int, methods: Sequence[str] | None, smoke: bool) -> list[Job]:
         chosen = methods if methods is not None else (*SMOKE_METHODS, BEST_INTACT) if smoke else self.methods
-        batches = self.full[:1] if smoke else self.full  # the second task is the first with fewer legs, and half a minute of compilation
+        # The second task is the first with fewer legs at risk, and takes half a minute to compile.
+        batches = self.full[:1] if smoke else self.full
         pairs = [(batch.task, method) for batch in batches for method in batch.methods if method in chosen]
         found = [Job(self.name, task, method, seed, smoke) for seed in range(runs) for task, method in pairs]
         return [job for job in found if job.method != BEST_INTACT or job.seed == 0]
@@ -67,7 +69,10 @@ class Damaged:
         return follow(task, configured(job.method, batch.initial), job.seed, batch.evaluations, batch.checkpoints)
 
     def table(self, results: Results) -> pd.DataFrame:
-        """Quartiles of the true expected reward at the end, and what the final gaits earn on average by how much is damaged."""
+        """Return quartiles of the true expected reward at the end.
+
+        Further columns are the mean rewards of the final gaits by the amount of damage.
+        """
         from aloq.experiments.figures.damage import by_kind
         from aloq.experiments.figures.quartiles import NO_PAPER, in_order, table
 
@@ -90,7 +95,7 @@ class Damaged:
 
 
 def _constant(task: Task, checkpoints: list[int]) -> TargetResult:
-    """The best intact gait, which learns nothing."""
+    """Return the result of the best intact gait, which is the same at every checkpoint."""
     from aloq.tasks.hexapod.task import best_intact, policy
 
     chosen = policy(best_intact())
@@ -100,7 +105,10 @@ def _constant(task: Task, checkpoints: list[int]) -> TargetResult:
 
 
 def _draw_walking(results: Results, task: Task) -> Figure:
-    """Typical final gaits of the first method that was run and of the best intact gait, under the damage where they differ most."""
+    """Draw a typical final gait beside the best intact gait, under the most telling damage.
+
+    The first is a gait of the first method in BELIEVERS that was run.
+    """
     from aloq.experiments.figures.damage import most_telling
     from aloq.experiments.figures.quartiles import typical_policies
     from aloq.experiments.figures.robot import film

@@ -1,12 +1,12 @@
-"""Many runs in step, in one process: what they compute at the same time goes to the device as one batch.
+"""Many runs in step, in one process: their simultaneous computations go to the device as one batch.
 
-Each run is the code of a study as it is, in a thread of its own; but threads do not race. A run moves until it
-calls a compiled function, then waits with its call. Once all wait, their calls are run in batches (see
-`aloq.experiments.batch`), and each run in turn moves on with its result. So everything happens in one order,
-whatever the machine, and JAX is only ever called from the thread that leads.
+Each run is the unchanged code of a study, in its own thread. Only one thread moves at a time. A run
+moves until it calls a compiled function, then waits with its call. Once all wait, their calls are
+run in batches (see `aloq.experiments.batch`), and each run in turn continues with its result. So
+everything happens in the same order on every machine, and only the leading thread calls JAX.
 
-Runs get out of step where one searches for modes and another does not. They meet again at functions marked
-`wait_for_all`: a run that comes to one waits until all have.
+Runs get out of step where one searches for modes and another does not. They meet again at functions
+marked `wait_for_all`: a run that reaches one waits until all have reached one.
 """
 
 from __future__ import annotations
@@ -27,41 +27,44 @@ from aloq.experiments.target import Job
 from aloq.numerics.compiled import Call, run_by
 from aloq.numerics.computing import computing
 
-_PATIENCE = 5.0  # seconds that a run which is to end may take for it: a simulation under way cannot be stopped
+_PATIENCE = 5.0  # seconds to wait for a run to end, because a simulation under way cannot be stopped
 
 
 class _Stop(BaseException):
-    """Raised in a run that is to end; no handler for errors should catch it."""
+    """Raised in a run to end it. A BaseException, because handlers of errors must not catch it."""
 
 
 class Run:
     """A piece of work in a thread that moves only while `resume` waits for it."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
-        self.calls: list[Call] = []  # that it waits for; none once it has ended
+        self.calls: list[Call] = []  # the calls that it waits for; none once it has ended
         self.result: Any = None
         self.ended = False
         self._answer: list[Any] | BaseException = []
-        self._go, self._rest = Lock(), Lock()  # what the run waits for, and what the thread that leads waits for
+        self._go, self._rest = Lock(), Lock()  # the run waits for the first, the leading thread for the second
         self._go.acquire()
         self._rest.acquire()
         self._thread = Thread(target=self._main, args=(work,), daemon=True)
         self._thread.start()
 
     def resume(self, answer: list[Any] | BaseException) -> None:
-        """Let it move, with the results of its calls or an error to raise there, to its next calls or its end."""
+        """Let the run move until its next calls or its end.
+
+        `answer` holds the results of its calls, or an error to raise there.
+        """
         self._answer, self.calls = answer, []
         self._go.release()
         self._rest.acquire()
 
     def stop(self) -> None:
-        """End it, wherever it is."""
+        """End the run, wherever it is."""
         self._answer = _Stop()
         _release(self._go)
         self._thread.join(_PATIENCE)
 
     def run(self, calls: list[Call]) -> list[Any]:
-        """What compiled functions called in its thread come to (see `aloq.numerics.compiled.Runner`)."""
+        """Return the results of calls in its thread (see `aloq.numerics.compiled.Runner`)."""
         self.calls = calls
         return self._wait()
 
@@ -86,15 +89,16 @@ class Run:
 
 
 def _release(lock: Lock) -> None:
-    """Let go of it if it is held; where the wait for it was interrupted, it is free already."""
+    """Release a lock if it is held. If the wait for it was interrupted, it is free already."""
     if lock.locked():
         lock.release()
 
 
 def in_step(works: Sequence[Callable[[], Any]], batches: Batches) -> Generator[tuple[int, Any]]:
-    """Number and result of each piece of work as it ends; the result of one that raises is its error.
+    """Yield the number and the result of each piece of work as it ends.
 
-    However the caller leaves this loop, all are ended.
+    If a piece raises an error, the error is its result. All pieces are ended when the caller leaves
+    the loop, whatever the reason.
     """
     runs = [Run(work) for work in works]
     live = dict(enumerate(runs))
@@ -115,7 +119,10 @@ def in_step(works: Sequence[Callable[[], Any]], batches: Batches) -> Generator[t
 
 
 def _move(runs: Sequence[Run], batches: Batches) -> None:
-    """Run the calls of all that have none to wait for, and let them go on."""
+    """Run the calls of all runs that need not wait for others, and let these runs continue.
+
+    If all runs are at functions marked `wait_for_all`, all continue.
+    """
     ahead = [run for run in runs if all(call.function.wait_for_all for call in run.calls)]
     moving = [run for run in runs if run not in ahead] or ahead
     for run, answer in zip(moving, batches.run([run.calls for run in moving]), strict=True):
@@ -123,12 +130,15 @@ def _move(runs: Sequence[Run], batches: Batches) -> None:
 
 
 def suits(job: Job) -> bool:
-    """Whether a run gains by it: policy gradient methods compute nothing that could be batched."""
+    """Return whether a run gains by lockstep.
+
+    Policy gradient methods do not, because they compute nothing that could be batched.
+    """
     return job.method not in LEARNERS
 
 
 def run(jobs: Sequence[Job], width: int, perform: pool.Perform = pool.perform) -> Iterator[pool.Finished]:
-    """Jobs as they finish, up to `width` of the same target, task and method in step."""
+    """Yield jobs as they finish. Up to `width` of the same target, task and method are in step."""
 
     def kind(job: Job) -> tuple[str, str, str]:
         return (job.target, job.task, job.method)
@@ -150,7 +160,10 @@ def _together(jobs: Sequence[Job], perform: pool.Perform) -> Iterator[pool.Finis
 
 
 def _untimed(finished: pool.Finished, seconds: float) -> pool.Finished:
-    """With its share of the time that all took, and the device. What one step took is not known: it was mostly waiting for the others."""
+    """Return a finished job with its share of the total time, and with the name of the device.
+
+    The times of its steps are removed, because a step mostly waited for the other runs.
+    """
     if finished.record is None:
         return finished
     columns = finished.record["columns"]

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Panels:
-    """What a study believes at its end. One run, whatever the number asked for: it is a picture, not a statistic."""
+    """The target that shows what a study believes at its end.
+
+    There is always one run, whatever number was asked for, because this is a picture and not a
+    statistic.
+    """
 
     name: str = "method"
     title: str = "How the method works, in three panels"
@@ -42,7 +46,7 @@ class Panels:
         task = tasks.load(job.task)
         study = Study(task.problem, configured(job.method, initial=4 if job.smoke else None), seed=job.seed)
         study.optimize(task.simulate, self._evaluations(job.smoke), progress=False)
-        study.ask()  # brings the hyperparameter samples up to date, so that each prediction need not
+        study.ask()  # updates the hyperparameter samples once; otherwise each prediction would do it
         seen = belief(study, task).astype(object)
         return TargetResult({str(name): column.where(column.notna(), None).tolist() for name, column in seen.items()})
 

@@ -1,7 +1,8 @@
-"""The page that shows all results, written from what the runs gave.
+"""The page that shows all results, written from the finished runs.
 
-Beside the page, in a folder of its name, go tables and figures, a folder a target. Remarks by hand are kept in NAME_remarks.md: the text
-before its first heading opens the page, and what stands under a heading `## TARGET` goes to that target.
+Tables and figures go into a folder beside the page that has its name, with a folder for each
+target. Remarks by hand are kept in NAME_remarks.md. The text before its first heading opens the
+page, and the text under a heading `## TARGET` goes to that target.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _HOURS = {"core hours": False, "hours in lockstep": True}  # whether runs shared
 
 
 def write_page(targets: tuple[Target, ...], out: Path, page: Path) -> None:
-    """The page from the results in `out`; targets without results are left out, and named."""
+    """Write the page from the results in `out`. Targets without results are only named."""
     remarks = _remarks(page.with_name(f"{page.stem}_remarks.md"))
     found = [target for target in targets if store.finished(out / target.name)]
     if not found:
@@ -46,7 +47,7 @@ def write_page(targets: tuple[Target, ...], out: Path, page: Path) -> None:
 
 
 def _section(target: Target, folder: Path, page: Path) -> str:
-    """Title, budget, machine, table and figures of a target."""
+    """Return the section of a target: title, budget, machine, table and figures."""
     header, runs = store.read(folder)
     own = page.with_suffix("") / target.name
     figures = _export(target, folder, own)
@@ -62,7 +63,10 @@ def _section(target: Target, folder: Path, page: Path) -> str:
 
 
 def _export(target: Target, folder: Path, own: Path) -> list[Path]:
-    """What is kept with the page: the table, curves, steps (compressed) and figures. Gives the figures."""
+    """Save the table, curves, steps (compressed), policies and figures with the page.
+
+    Return the paths of the figures.
+    """
     results = load(folder)
     own.mkdir(parents=True, exist_ok=True)
     save(results.runs, own / "runs.csv.gz")
@@ -80,7 +84,7 @@ def _runs(seeds: int) -> str:
 
 
 def _stamp(header: Record, runs: list[Record]) -> str:
-    """Which version ran where, and how long."""
+    """Return which version ran, for how long, and on which machines."""
     machines = {tuple(run["machine"].items()): run["machine"] for run in runs}.values()
     places = "; ".join(
         f"{m['processor']} with {m['cpus']} CPUs, {m['platform']}, Python {m['python']}, JAX {m['jax']}{_on_device(m)}" for m in machines
@@ -91,12 +95,12 @@ def _stamp(header: Record, runs: list[Record]) -> str:
 
 
 def _on_device(machine: Record) -> str:
-    """The device that runs in lockstep shared, where they did."""
+    """Return words about the device that runs in lockstep shared, if they did."""
     return f", in lockstep on {machine['device']}" if "device" in machine else ""
 
 
 def _remarks(path: Path) -> dict[str, str]:
-    """Text by heading; that before the first heading is under ""."""
+    """Return the remarks by heading. The text before the first heading has the key ""."""
     if not path.exists():
         return {}
     opening, *parts = re.split(r"^## +(\S+) *$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)

@@ -1,7 +1,8 @@
-"""Runs in processes of their own, one thread each.
+"""Runs in separate processes, one thread each.
 
-Workers are spawned, because a fork of a process in which JAX runs threads can hang. The time of a step is only comparable, and many
-workers only share a machine, if each keeps to one core: the libraries read that from variables when they load.
+Workers are spawned, because a fork of a process in which JAX runs threads can hang. Each keeps to
+one core. Otherwise the times of steps could not be compared, and many workers could not share a
+machine. The libraries read the number of threads from environment variables when they load.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _ONE_THREAD = {
 
 @dataclass(frozen=True)
 class Finished:
-    """What became of a job: the line to keep, or the traceback of what went wrong."""
+    """The outcome of a job: the record to keep, or the traceback of its error."""
 
     job: Job
     record: dict[str, Any] | None
@@ -38,7 +39,10 @@ class Finished:
 
 
 def perform(job: Job) -> Finished:
-    """Run a job here. A fault of one run must not end the others, so it is reported, not raised."""
+    """Run a job in this process.
+
+    An error is returned and not raised, because the error of one run must not end the others.
+    """
     from aloq.experiments import registry, store
 
     start = time.perf_counter()
@@ -53,7 +57,7 @@ Perform = Callable[[Job], Finished]
 
 
 def run(jobs: Sequence[Job], workers: int, perform: Perform = perform) -> Iterator[Finished]:
-    """Jobs as they finish. However the caller leaves this loop, the workers are ended."""
+    """Yield jobs as they finish. The workers are ended when the caller leaves the loop."""
     before = set(multiprocessing.active_children())
     with _one_thread_each():
         executor = ProcessPoolExecutor(min(workers, len(jobs)), multiprocessing.get_context("spawn"), initializer=settle)
@@ -77,7 +81,7 @@ def run(jobs: Sequence[Job], workers: int, perform: Perform = perform) -> Iterat
 
 @contextmanager
 def _one_thread_each() -> Iterator[None]:
-    """Variables for the processes started meanwhile."""
+    """Set environment variables for the processes that are started inside, and restore them."""
     before = {name: os.environ.get(name) for name in _ONE_THREAD}
     os.environ.update(_ONE_THREAD)
     os.environ["XLA_FLAGS"] = " ".join(filter(None, [before["XLA_FLAGS"], _ONE_THREAD["XLA_FLAGS"]]))

@@ -24,12 +24,12 @@ _TARGETS: dict[str, Target] = {
 
 
 def names() -> tuple[str, ...]:
-    """The targets there are."""
+    """Return the names of all targets."""
     return tuple(_TARGETS)
 
 
 def target(name: str) -> Target:
-    """The target of that name."""
+    """Return the target of that name."""
     if name not in _TARGETS:
         known = (*_TARGETS, ALL)
         raise ProblemError(f"A target must be one of {', '.join(known)}, but {name!r} was asked for.{nearest(name, known)}")
@@ -37,5 +37,5 @@ def target(name: str) -> Target:
 
 
 def targets(name: str) -> tuple[Target, ...]:
-    """The target of that name, or every one for `all`."""
+    """Return the target of that name, or every target for `all`."""
     return tuple(_TARGETS.values()) if name == ALL else (target(name),)

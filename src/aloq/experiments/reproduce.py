@@ -1,9 +1,9 @@
-"""Run what a target declares, keep every finished run, and write tables and figures.
+"""Run the jobs of a target, keep every finished run, and write tables and figures.
 
-Into each target's folder go
+Each target's folder gets these files:
 
     runs.jsonl                finished runs, as they end (see `aloq.experiments.store`)
-    runs.csv, policies.csv    the same as tables: every recorded step; the policy each run ended with
+    runs.csv, policies.csv    the same as tables: every recorded step; the final policy of each run
     table.csv, table.md       quartiles beside the paper's
     NAME.png                  figures
 """
@@ -27,12 +27,15 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 Run = Callable[[Sequence[Job], int], Iterable[pool.Finished]]
-FLOATS = "%.6g"  # digits that are written: more than the runs differ by, and small enough to keep
+FLOATS = "%.6g"  # enough digits to tell runs apart, and few enough to keep files small
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What was asked for. `methods` is None for all of a target's; `lockstep` is None for runs in processes only."""
+    """What the user asked for.
+
+    `methods` is None for all methods of a target. `lockstep` is None if all runs are in processes.
+    """
 
     target: str
     runs: int = 20
@@ -50,7 +53,7 @@ class Plan:
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """Those asked for. Of `all`, those with a method that was asked for."""
+        """The targets asked for. If methods were asked for, only targets that have one of them."""
         chosen = registry.targets(self.target)
         if self.methods is None:
             return chosen
@@ -62,7 +65,10 @@ class Plan:
 
 
 def jobs(plan: Plan, say: Say) -> list[Job]:
-    """All runs, in an order in which every method gets on evenly and workers seldom compile the same thing at once."""
+    """Return all runs, ordered by seed, then by method.
+
+    So all methods advance evenly, and workers seldom compile the same program at the same time.
+    """
     found = [(index, job) for index, target in enumerate(plan.targets) for job in target.jobs(plan.runs, plan.methods, plan.smoke)]
     names = dict.fromkeys(name for _, job in found for name in (job.method, job.task))
     absent = {name: error for name in names if (error := missing(name))}
@@ -76,11 +82,11 @@ def jobs(plan: Plan, say: Say) -> list[Job]:
 
 
 def reproduce(plan: Plan, say: Say, run: Run = pool.run) -> None:
-    """Run what is not there yet, then write tables and figures of all that is."""
+    """Run the jobs that have no result yet. Then write tables and figures of all results."""
     from aloq.report.drawing import blank
 
     targets, wanted = plan.targets, jobs(plan, say)
-    blank(1, 1)  # refuses now, not after hours, if figures cannot be drawn
+    blank(1, 1)  # raises now, not after hours, if figures cannot be drawn
     with ExitStack() as stack:
         stores = {}
         for target in targets:
@@ -100,7 +106,7 @@ def reproduce(plan: Plan, say: Say, run: Run = pool.run) -> None:
 
 
 def rewrite(plan: Plan, say: Say) -> None:
-    """Tables and figures of the runs that are there, whichever version ran them."""
+    """Write tables and figures of the existing runs, whichever version ran them."""
     targets = [target for target in plan.targets if store.finished(plan.folder(target))]
     if not targets:
         raise ExperimentError(f"There are no results of {plan.target} in {plan.out}. Run the experiment first, without --report.")
@@ -110,7 +116,11 @@ def rewrite(plan: Plan, say: Say) -> None:
 
 
 def _finished(left: Sequence[Job], plan: Plan, run: Run) -> Iterator[pool.Finished]:
-    """Jobs as they finish: in lockstep, if that was asked for, those that suit it, and then the others in processes."""
+    """Yield jobs as they finish.
+
+    If lockstep was asked for, the jobs that suit it run in lockstep first. The others then run in
+    processes.
+    """
     together = [job for job in left if plan.lockstep is not None and lockstep.suits(job)]
     if plan.lockstep is not None:
         yield from lockstep.run(together, plan.lockstep)
@@ -119,7 +129,7 @@ def _finished(left: Sequence[Job], plan: Plan, run: Run) -> Iterator[pool.Finish
 
 
 def _keep(finished: Iterable[pool.Finished], total: int, stores: dict[str, store.Store], say: Say) -> list[pool.Finished]:
-    """Keep what jobs give as they finish; gives those that failed."""
+    """Store the records of jobs as they finish. Return the jobs that failed."""
     failed = []
     with _bar(total, say) as advance:
         for one in finished:
@@ -133,7 +143,7 @@ def _keep(finished: Iterable[pool.Finished], total: int, stores: dict[str, store
 
 @contextmanager
 def _bar(total: int, say: Say) -> Iterator[Callable[[pool.Finished], None]]:
-    """A progress bar on a terminal, a line a run elsewhere."""
+    """Show a progress bar on a terminal; elsewhere, print a line for each run."""
     progress = rich_bar("{task.description}")
     if not progress.console.is_terminal or not total:
         count = iter(range(1, total + 1))
@@ -151,12 +161,12 @@ def _line(finished: pool.Finished) -> str:
 
 
 def load(folder: Path) -> Results:
-    """The finished runs in a target's folder."""
+    """Return the finished runs in a target's folder."""
     return store.results(*store.read(folder))
 
 
 def write(target: Target, folder: Path) -> None:
-    """Tables and figures of the finished runs in a target's folder."""
+    """Write tables and figures of the finished runs in a target's folder."""
     from aloq.experiments.figures.quartiles import markdown
 
     results = load(folder)
@@ -172,6 +182,9 @@ def write(target: Target, folder: Path) -> None:
 
 
 def save(frame: pd.DataFrame, path: Path) -> None:
-    """A table as CSV, compressed where the name says so; the same table always gives the same bytes."""
+    """Write a table as CSV, compressed if the name ends in .gz.
+
+    The same table always gives the same bytes.
+    """
     packed: dict[str, object] | None = {"method": "gzip", "mtime": 0} if path.suffix == ".gz" else None
     frame.to_csv(path, index=False, float_format=FLOATS, compression=packed, lineterminator="\n")

@@ -1,10 +1,11 @@
-"""Finished runs on the disk: one file a target, a line a run, only ever appended to.
+"""Finished runs on the disk. Each target has a file, and each run is a line appended to it.
 
 header  {"format": "aloq-runs", "aloq": "0.1.0", "smoke": false, "settings": {...}}
-run     {"task": ..., "method": ..., "seed": 0, "seconds": 98.2, "machine": {...}, "policy": {...}, "columns": {"evaluations": [...], ...}}
+run     {"task": ..., "method": ..., "seed": 0, "seconds": 98.2, "machine": {...},
+         "policy": {...}, "columns": {"evaluations": [...], ...}}
 
-A process that dies while it writes leaves a torn last line; that run is run again. Results of another version, or of other settings, do not
-mix with new ones.
+If a process dies while it writes, it leaves an incomplete last line, and that run is run again. A
+file never mixes results of different versions or settings.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ FILE = "runs.jsonl"
 
 
 def machine() -> dict[str, Any]:
-    """What a run's times depend on."""
+    """Return the properties of this machine that affect a run's times."""
     return {
         "platform": platform.platform(),
         "processor": _processor(),
@@ -38,7 +39,7 @@ def machine() -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """The name of the processor; `platform` does not know it on Linux."""
+    """Return the name of the processor, which `platform` does not know on Linux."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -47,7 +48,7 @@ def _processor() -> str:
 
 
 def record(job: Job, outcome: TargetResult, seconds: float) -> Record:
-    """The line of a finished run."""
+    """Return the record of a finished run."""
     identity = {"task": job.task, "method": job.method, "seed": job.seed}
     columns = {name: list(values) for name, values in outcome.columns.items()}
     policy = None if outcome.policy is None else dict(outcome.policy)
@@ -55,7 +56,10 @@ def record(job: Job, outcome: TargetResult, seconds: float) -> Record:
 
 
 class Store:
-    """The runs of one target in a folder, open for writing. Nobody else can open it before `close`."""
+    """The runs of one target in a folder, open for writing.
+
+    No other process can open it before `close`.
+    """
 
     def __init__(self, folder: Path, target: Target, smoke: bool, fresh: bool = False) -> None:
         _make(folder)
@@ -78,7 +82,7 @@ class Store:
         return {_key(run) for run in self.records}
 
     def add(self, run: Record) -> None:
-        """Keep a finished run; it is on the disk when this returns."""
+        """Write a finished run. It is on the disk when this returns."""
         self._append(run, at=self._size)
         self.records.append(run)
 
@@ -92,7 +96,7 @@ class Store:
 
 
 def read(folder: Path) -> tuple[Record, list[Record]]:
-    """Header and runs as they are in a folder now."""
+    """Return the header and the runs that are in a folder now."""
     path = folder / FILE
     if not path.exists():
         raise ExperimentError(f"There are no results in {folder}. Run the experiment first.")
@@ -103,13 +107,16 @@ def read(folder: Path) -> tuple[Record, list[Record]]:
 
 
 def finished(folder: Path) -> bool:
-    """Whether a folder holds a finished run. A target that was left out, or killed at once, has a header alone."""
+    """Return whether a folder holds a finished run.
+
+    If a target was left out, or killed at once, its file has only a header.
+    """
     path = folder / FILE
     return path.exists() and bool(parse(path.read_bytes(), path)[1])
 
 
 def parse(data: bytes, path: Path) -> tuple[Record | None, list[Record], int]:
-    """Header, runs, and the number of bytes they take; a torn last line is left out."""
+    """Return the header, the runs, and their number of bytes. Ignore an incomplete last line."""
     *lines, _ = data.split(b"\n")
     try:
         records = [load(line) for line in lines]
@@ -122,7 +129,7 @@ def parse(data: bytes, path: Path) -> tuple[Record | None, list[Record], int]:
 
 
 def results(header: Record, runs: list[Record]) -> Results:
-    """The runs as tables, ordered by task, method and seed."""
+    """Return the runs as tables, ordered by task, method and seed."""
     import pandas as pd
 
     runs = sorted(runs, key=_key)
@@ -137,7 +144,10 @@ def results(header: Record, runs: list[Record]) -> Results:
 
 
 def _steps(runs: list[Record]) -> dict[str, list[Any]]:
-    """The columns of all runs, one below the other. Not every run has every value (TRPO believes nothing); those are NaN."""
+    """Return the columns of all runs, one below the other.
+
+    A value that a run does not have is NaN: TRPO, for example, holds no belief.
+    """
     names = dict.fromkeys(["task", "method", "seed", *(name for run in runs for name in run["columns"])])
     columns: dict[str, list[Any]] = {name: [] for name in names}
     for run in runs:
@@ -150,7 +160,7 @@ def _steps(runs: list[Record]) -> dict[str, list[Any]]:
 
 
 def _header(target: Target, smoke: bool) -> Record:
-    settings = json.loads(json.dumps(target.settings(smoke)))  # tuples as they come back
+    settings = json.loads(json.dumps(target.settings(smoke)))  # turns tuples into lists, as in a header that was read
     return {"format": "aloq-runs", "aloq": aloq.__version__, "smoke": smoke, "settings": settings}
 
 

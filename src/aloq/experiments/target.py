@@ -1,7 +1,7 @@
-"""What an experiment is: which runs it needs, and what is made of them.
+"""The interface of an experiment: the runs that it needs, and the tables and figures made of them.
 
-A run is one job: one method (or, where methods share a run, all of them) on one task with one seed. Jobs travel to other processes as
-names, so that a worker looks up the same declaration.
+A run is one job: one method on one task with one seed. If methods share a run, it is all of them. A
+job holds names only, so it can be sent to another process, which looks up the same declarations.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-ALL_METHODS = "*"  # the method of a run that compares its methods itself
+ALL_METHODS = "*"  # stands for the method of a run in which all methods take part
 
 
 class ExperimentError(AloqError, RuntimeError):
@@ -36,13 +36,16 @@ class Job:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """What identifies it among the runs of its target."""
+        """What identifies the run among those of its target."""
         return (self.task, self.method, self.seed)
 
 
 @dataclass(frozen=True)
 class TargetResult:
-    """What a run gave: columns of equal length, a row a recorded step; and the policy it ended with, if it ended with one."""
+    """The result of a run: columns of equal length with a row for each recorded step.
+
+    `policy` is the final policy, or None if there is none.
+    """
 
     columns: Mapping[str, Sequence[Any]]
     policy: Mapping[str, Any] | None = None
@@ -52,8 +55,9 @@ class TargetResult:
 class Results:
     """All finished runs of a target.
 
-    `runs` has a row a recorded step: task, method, seed and the columns of the outcomes. `policies` has a row a run that ended with a
-    policy: task, method, seed, evaluations, true and policy.NAME.
+    `runs` has a row for each recorded step: task, method, seed and the columns of the results.
+    `policies` has a row for each run with a final policy: task, method, seed, evaluations, true and
+    policy.NAME.
     """
 
     runs: pd.DataFrame
@@ -72,15 +76,18 @@ class Target(Protocol):
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Those that `--methods` can choose from; empty if there is no choice."""
+        """The methods that `--methods` can choose from; empty if there is no choice."""
         ...
 
     def settings(self, smoke: bool) -> dict[str, Any]:
-        """All that decides what the runs give, as plain JSON: results of other settings do not mix."""
+        """Return everything that decides the results of the runs, as plain JSON.
+
+        Results of different settings are never mixed.
+        """
         ...
 
     def budget(self) -> str:
-        """How much is run, in words."""
+        """Return in words how much is run."""
         ...
 
     def jobs(self, runs: int, methods: Sequence[str] | None, smoke: bool) -> list[Job]: ...
@@ -88,16 +95,16 @@ class Target(Protocol):
     def perform(self, job: Job) -> TargetResult: ...
 
     def table(self, results: Results) -> pd.DataFrame | None:
-        """Our numbers beside the paper's, if the paper has any."""
+        """Return our numbers, beside the paper's if it has any. None if there is no table."""
         ...
 
     def figures(self, results: Results) -> dict[str, Figure]:
-        """Figures by name."""
+        """Return the figures by name."""
         ...
 
 
 def paper(name: str) -> pd.DataFrame:
-    """A table of the paper's numbers, by the name of its file."""
+    """Return a table of the paper's numbers, by the name of its file."""
     import pandas as pd
 
     with resources.files("aloq.experiments").joinpath(f"{name}.csv").open(encoding="utf-8") as file:
@@ -105,7 +112,7 @@ def paper(name: str) -> pd.DataFrame:
 
 
 def check_methods(asked: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse methods that no target at hand compares."""
+    """Raise if a method that was asked for is not among the known ones."""
     for name in asked:
         if name not in known:
             raise ProblemError(f"A method must be one of {', '.join(known) or 'none'}, but {name!r} was asked for.{nearest(name, known)}")

@@ -1,13 +1,16 @@
-"""Table 1 of the paper: policies for an arm whose joints' rigidity must be inferred from physical trials.
+"""Table 1 of the paper: policies for an arm whose rigidity is inferred from physical trials.
 
-A rigidity is drawn from its prior, U(.5, 1), and stays hidden. A baseline policy is tried on it, with Gaussian noise on the returns, and
-the posterior of the rigidity is sampled. 50 samples of it stand for p(environment) while ALOQ and RQ-ALOQ look for their policies; the MAP
-policy is the best one at the most probable rigidity alone. Each policy is then tried in 1,000 rigidities, drawn from 400 samples of the
-same posterior: not in the hidden one, because the question is what to do given what the trials tell.
+The rigidity of the joints is drawn from its prior, U(.5, 1), and stays hidden. A baseline policy is
+tried on it, with Gaussian noise on the returns, and the posterior of the rigidity is sampled. ALOQ
+and RQ-ALOQ use 50 of these samples as p(environment) to find their policies. The MAP policy is the
+best one at the most probable rigidity alone. Each policy is then tried in 1,000 rigidities, drawn
+from 400 samples of the same posterior. It is not tried in the hidden rigidity, because the question
+is what to do with the knowledge from the trials.
 
-The paper gives the prior and the numbers of samples. It does not give the baseline policy and the targets (see `aloq.tasks.arm.torque`),
-nor the trials, their noise and the simulations allowed. Here they are five trials with noise of standard deviation 20, which leave the
-rigidity known to about .05. All methods search as the paper's ALOQ does, except `aloq`, our own configuration.
+The paper gives the prior and the numbers of samples. It does not give the baseline policy, the
+targets (see `aloq.tasks.arm.torque`), the trials, their noise, or the number of simulations. Here
+there are five trials with noise of standard deviation 20, which determine the rigidity to about
+.05. All methods search as the paper's ALOQ does, except `aloq`, which is our own configuration.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ METHODS = ("aloq-paper", "map", "rq-aloq", "aloq")
 
 @dataclass(frozen=True)
 class Row:
-    """What the policy of one method costs in the rigidities drawn from the posterior."""
+    """The costs of one method's policy in the rigidities drawn from the posterior."""
 
     method: str
     mean_cost: float
@@ -54,19 +57,22 @@ class Row:
 
 
 def run(seed: int, smoke: bool = False) -> list[dict[str, Any]]:
-    """One run of the experiment: a row for each method."""
+    """Run the experiment once. Return a row for each method."""
     return [asdict(row) for row in (_rows(seed, SMOKE_EVALUATIONS, SMOKE_INITIAL) if smoke else _rows(seed, EVALUATIONS))]
 
 
 def table(runs: int = 1, seed: int = 0, evaluations: int = EVALUATIONS) -> pd.DataFrame:
-    """The rows of `runs` runs, from `seed` on. Group by `method` and average for the paper's table."""
+    """Return the rows of `runs` runs, with seeds from `seed` on.
+
+    To get the paper's table, group by `method` and average.
+    """
     import pandas as pd
 
     return pd.DataFrame([asdict(row) for number in range(seed, seed + runs) for row in _rows(number, evaluations)])
 
 
 def trials(seed: int) -> tuple[float, list[tuple[dict[str, float], float]]]:
-    """A hidden rigidity, and what trials of the baseline policy cost on it."""
+    """Return a hidden rigidity, and the costs of trials of the baseline policy on it."""
     rng = np.random.default_rng([seed, 0])
     rigidity = float(rng.uniform(*RIGIDITY))
     costs = float(baseline_return(rigidity)) + NOISE * rng.standard_normal(TRIALS)
@@ -74,7 +80,7 @@ def trials(seed: int) -> tuple[float, list[tuple[dict[str, float], float]]]:
 
 
 def posterior(seed: int) -> Posterior:
-    """What the trials tell about the rigidity."""
+    """Return the posterior of the rigidity given the trials."""
     from scipy import stats
 
     prior = {"rigidity": stats.uniform(RIGIDITY[0], RIGIDITY[1] - RIGIDITY[0])}
@@ -98,7 +104,10 @@ def _rows(seed: int, evaluations: int, initial: int | None = None) -> list[Row]:
 
 
 def _problem(method: str, believed: Posterior) -> tuple[Task, ALOQ]:
-    """What a method takes for p(environment), and how it searches. At a single rigidity nothing is uncertain, so nothing is intensified."""
+    """Return the task with the p(environment) that a method uses, and the method that searches.
+
+    MAP uses a single rigidity. Nothing is uncertain there, so nothing is intensified.
+    """
     if method == "map":
         return with_rigidity(Discrete([believed.map["rigidity"]])), replace(ALOQ.paper(), intensify=None)
     searcher = named(method)

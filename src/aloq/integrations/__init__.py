@@ -1,1 +1,4 @@
-"""Ways into other libraries, one module each. A module needs the extra of its name, which is not installed by default."""
+"""Links to other libraries and programs.
+
+A module that needs another library needs an extra, which is not installed by default.
+"""

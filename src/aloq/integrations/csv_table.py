@@ -1,4 +1,7 @@
-"""Tables of numbers in CSV files: names on the first line, a row a line. A mistake names the file and the line."""
+"""Tables of numbers in CSV files.
+
+The first line holds the names, and every other line a row. An error names the file and the line.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ class Table:
     rows: tuple[tuple[float, ...], ...]
 
     def split(self, name: str) -> tuple[Table, list[float]]:
-        """The table without one of its columns, and that column."""
+        """Return the table without one of its columns, and that column."""
         if name not in self.names:
             raise ProblemError(f"{self.path} has no column {name!r}.{nearest(name, self.names)} Its columns are {', '.join(self.names)}.")
         if len(self.names) == 1:
@@ -30,7 +33,7 @@ class Table:
 
 
 def read_table(path: Path) -> Table:
-    """The table in a file."""
+    """Return the table in a file."""
     lines = _lines(path)
     line, names = next(lines, (1, []))
     _check_names(f"{path}, line {line}", names)
@@ -41,7 +44,7 @@ def read_table(path: Path) -> Table:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Number and cells of every line that is not empty."""
+    """Yield the number and the cells of every line that is not empty."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file)

@@ -1,8 +1,11 @@
-"""Any program as a simulator: values go in as arguments or as JSON, the return is read from what the program prints.
+"""Any program as a simulator.
 
-A placeholder such as `{kp}` in the command stands for the value of that variable; `{{kp}}` stands for the text `{kp}`. Other braces, with a
-space inside say, are left alone. Each argument stays one argument whatever the value holds: nothing is ever read by a shell. Where a shell
-is asked for, a placeholder becomes a parameter of it, `${1}`, so that values are data there too.
+The program gets values as arguments or as JSON. The return is read from its output.
+
+A placeholder such as `{kp}` in the command stands for the value of that variable; `{{kp}}` stands
+for the text `{kp}`. Other braces, for example with a space inside, are left alone. Each argument
+stays one argument, whatever its value contains, because no shell reads it. If a shell is asked for,
+a placeholder becomes a shell parameter such as `${1}`. So values are data there too, not code.
 """
 
 from __future__ import annotations
@@ -23,21 +26,24 @@ from aloq.problem.errors import ProblemError, SimulationError, nearest
 from aloq.study.running.output import described, output_folder
 
 INPUTS = ("arguments", "json")
-LARGEST = 2**24  # bytes of output that are read for the return
+LARGEST = 2**24  # bytes of standard output, at most
 
 _PLACEHOLDER = re.compile(r"\{\{([\w.-]+)\}\}|\{([\w.-]+)\}")
-# As C and most languages print numbers; Python's `float` would also take 1_000.
+# Numbers as C and most languages print them. Python's `float` would also accept 1_000.
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf(inity)?)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Program:
-    """A simulator that runs `command`, a list of arguments, with the values of a policy and an environment.
+    """A simulator that runs `command` with the values of a policy and an environment.
 
-    With `input="json"` the program gets `{"policy": {...}, "environment": {...}}` on standard input; else it gets nothing there, and values
-    come through placeholders. The return is the last line that it prints or, if `field` names one, a field of the JSON that it prints (the
-    whole output, or its last line); a dot leads into a nested object. With `shell`, `command` is one string for `sh -c`. `folder` is where
-    the program runs. If it ends with an exit code other than 0, or prints no return, that is a SimulationError with what it printed.
+    `command` is a list of arguments. With `shell`, it is one string for `sh -c`. With
+    `input="json"`, the program gets `{"policy": {...}, "environment": {...}}` on standard input.
+    Otherwise its standard input is empty, and it gets values through placeholders. The return is
+    the last line of the output. If `field` is given, the return is that field of the JSON in the
+    output (all of it, or its last line); a dot leads into a nested object. The program runs in
+    `folder`. If its exit code is not 0, or if it prints no return, a SimulationError is raised that
+    shows the output.
     """
 
     command: list[str] | tuple[str, ...] | str
@@ -54,7 +60,7 @@ class Program:
         object.__setattr__(self, "command", _plain_command(self.command, self.shell))
 
     def __call__(self, policy: Mapping[str, Any], environment: Mapping[str, Any]) -> float:
-        """Run the program once."""
+        """Run the program once. Return the return that it prints."""
         argv = self.arguments(policy, environment)
         with output_folder() as folder:
             (folder / "stdin").write_text(self._standard_input(policy, environment), encoding="utf-8")
@@ -64,7 +70,7 @@ class Program:
             return self._return(folder)
 
     def arguments(self, policy: Mapping[str, Any], environment: Mapping[str, Any]) -> list[str]:
-        """The command as it is run for this pair."""
+        """Return the command line for this pair."""
         values = {name: text(value) for name, value in {**policy, **environment}.items()}
         if isinstance(self.command, str):
             used = list(dict.fromkeys(placeholders(self.command)))
@@ -74,11 +80,11 @@ class Program:
 
     @property
     def name(self) -> str:
-        """What to call it in a message."""
+        """The name of the program in messages."""
         return "The command" if isinstance(self.command, str) else f"`{self.command[0]}`"
 
     def check(self, names: tuple[str, ...]) -> None:
-        """Refuse a command that does not fit the variables `names`, or that cannot be found."""
+        """Raise if the command does not fit the variables `names`, or if it cannot be found."""
         found = set(placeholders(self.command))
         for name in sorted(found.difference(names)):
             advice = nearest(name, names) or f" The variables are {', '.join(names)}."
@@ -124,7 +130,7 @@ class Program:
                 raise SimulationError(f"{self.name} could not be started: {error.strerror}.") from error
 
     def _return(self, folder: Path) -> float:
-        """The return in what was printed."""
+        """Return the return that was printed."""
         if (folder / "stdout").stat().st_size > LARGEST:
             _refuse(f"{self.name} printed more than {LARGEST} bytes to standard output. Send what is not the return elsewhere.", folder)
         printed = (folder / "stdout").read_text(encoding="utf-8", errors="replace")
@@ -139,7 +145,7 @@ class Program:
 
 
 def placeholders(command: list[str] | tuple[str, ...] | str) -> Iterator[str]:
-    """The names of the variables that a command uses, in order."""
+    """Yield the names of the variables that a command uses, in order."""
     for part in [command] if isinstance(command, str) else command:
         for match in _PLACEHOLDER.finditer(part):
             if match[2] is not None:
@@ -147,14 +153,17 @@ def placeholders(command: list[str] | tuple[str, ...] | str) -> Iterator[str]:
 
 
 def text(value: Any) -> str:
-    """A value as an argument: numbers so that they come back bit for bit, truth values as in JSON."""
+    """Return a value as an argument.
+
+    A number has enough digits to be read back bit for bit. Truth values are written as in JSON.
+    """
     if isinstance(value, bool) or value is None:
         return json.dumps(value)
     return value if isinstance(value, str) else repr(value)
 
 
 def _filled(part: str, values: Mapping[str, str]) -> str:
-    # In one pass, so that a value that looks like a placeholder stays what it is.
+    # In one pass, because a value that looks like a placeholder must not be replaced.
     return _PLACEHOLDER.sub(lambda match: f"{{{match[1]}}}" if match[1] is not None else values[match[2]], part)
 
 
@@ -190,7 +199,7 @@ def _number(line: str) -> float | None:
 
 
 def _field(printed: str, lines: list[str], field: str) -> float | None:
-    """The number in a field of the whole output as JSON, or of its last line."""
+    """Return the number in a field of the output as JSON: of all of it, or of its last line."""
     for document in (printed, lines[-1] if lines else ""):
         try:
             data = json.loads(document)
@@ -210,7 +219,10 @@ def _as_float(number: int | float) -> float:
 
 
 def _inside(data: Any, field: str) -> Any:
-    """The value of `field`, which may itself hold dots; else a dot leads into a nested object."""
+    """Return the value of `field`.
+
+    A key may itself contain dots. If there is no such key, a dot leads into a nested object.
+    """
     if not isinstance(data, dict):
         return None
     if field in data:

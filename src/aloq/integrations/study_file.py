@@ -1,6 +1,6 @@
-"""`study.toml`: a problem, the program that simulates it, and how to run the study, in a file.
+"""Study files (`study.toml`): a problem, the program that simulates it, and how to run the study.
 
-Paths in the file start from its folder. A mistake names the file, the line, and the fix.
+Paths in the file start from its folder. An error names the file, the line, and the fix.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Settings:
     journal: Path | None = None
 
     def opened(self, problem: Problem) -> Study:
-        """The study of a problem with these settings, begun or continued."""
+        """Begin or continue the study of a problem with these settings."""
         return Study(problem, registry.named(self.method), self.journal, self.seed)
 
 
@@ -68,7 +68,7 @@ KEYS = (*PROGRAM_KEYS, *PROBLEM_KEYS, *RUN_KEYS, *TABLES)
 
 @dataclass(frozen=True)
 class StudyFile(Settings):
-    """What a study file says."""
+    """The contents of a study file."""
 
     path: Path
     problem: Problem
@@ -77,14 +77,14 @@ class StudyFile(Settings):
 
 @dataclass(frozen=True)
 class _Source:
-    """A file's text, to say where a mistake is."""
+    """A file's text, from which errors get their line."""
 
     path: Path
     text: str
 
     @contextmanager
     def at(self, *keys: str) -> Iterator[None]:
-        """Errors inside name the file and the line of the key that `keys` lead to."""
+        """Make errors raised inside name the file and the line of the key that `keys` lead to."""
         try:
             yield
         except AloqError as error:
@@ -96,7 +96,7 @@ class _Source:
 
 
 def read(path: Path) -> StudyFile:
-    """The study in the file at `path`, checked."""
+    """Read and check the study file at `path`."""
     source = _Source(path, _text(path))
     try:
         data = tomllib.loads(source.text)
@@ -154,7 +154,10 @@ def _problem(source: _Source, data: Mapping[str, Any]) -> Problem:
 def _table(
     source: _Source, data: Mapping[str, Any], table: str, forms: str, make: Callable[[Any], Any], check: Callable[[dict[str, Any]], Any]
 ) -> dict[str, Any]:
-    """The variables of [policy] or [environment], each checked by itself, so that a mistake has a line."""
+    """Return the variables of [policy] or [environment].
+
+    Each is checked by itself, so an error can name its line.
+    """
     given = data.get(table)
     if not isinstance(given, dict) or not given:
         raise source.error(
@@ -176,7 +179,10 @@ def _table(
 
 
 def _archive(source: _Source, data: Mapping[str, Any]) -> Archive | None:
-    """The policies of a file, where [policy] names one: they are all there is to choose from."""
+    """Return the policies of the CSV file that [policy] names, or None if it names none.
+
+    The study then chooses among these policies only.
+    """
     given = data.get("policy")
     found = [name for name, written in given.items() if isinstance(written, dict) and "csv" in written] if isinstance(given, dict) else []
     if not isinstance(given, dict) or not found:
@@ -189,7 +195,11 @@ def _archive(source: _Source, data: Mapping[str, Any]) -> Archive | None:
 
 
 def _samples(folder: Path, table: dict[str, Any]) -> Samples:
-    """The rows of a file, equally likely or with a column of weights. Its columns are variables; a single one is called as the key says."""
+    """Return the rows of a CSV file as samples: equally likely, or weighted by one of its columns.
+
+    The columns of the file are the variables. A single column takes its name from the key of the
+    study file.
+    """
     found = read_table(_path(folder, table["csv"]))
     if "weights" not in table:
         return Samples(found.rows, names=found.names)
@@ -243,7 +253,7 @@ def _distribution(table: dict[str, Any]) -> Any:
         raise ProblemError(f'`dist` must be the name of a distribution in scipy.stats, but is {name!r}. Write dist = "uniform", say.')
     known = getattr(stats, name, None)
     if not isinstance(known, stats.rv_continuous | stats.rv_discrete):
-        return frozen.read_scipy(name)  # says which name may be meant
+        return frozen.read_scipy(name)  # raises, and suggests a similar name
     shapes = [part.strip() for part in (known.shapes or "").split(",") if part.strip()]
     allowed = [*shapes, "loc", *(["scale"] if isinstance(known, stats.rv_continuous) else [])]
     for key in table:
@@ -256,7 +266,7 @@ def _distribution(table: dict[str, Any]) -> Any:
 
 
 def _form(written: Any, keys: tuple[str, ...], forms: str) -> dict[str, Any]:
-    """A variable written as a table whose keys are among `keys`."""
+    """Return a variable's table. Raise if it is no table, or if a key is not among `keys`."""
     if not isinstance(written, dict):
         raise ProblemError(f"a variable must be one of {forms}, but is {written!r}.")
     for key in written:
@@ -266,7 +276,7 @@ def _form(written: Any, keys: tuple[str, ...], forms: str) -> dict[str, Any]:
 
 
 def _objective(written: Any) -> Objective:
-    """`"expectation"`, or a table of one name and its argument."""
+    """Return the objective, written as `"expectation"` or as a table of one name and argument."""
     known = {kind.__name__.casefold(): kind for kind in vars(objective).values() if isinstance(kind, type) and issubclass(kind, Objective)}
     known.pop("objective")
     name, arguments = next(iter(written.items())) if isinstance(written, dict) and len(written) == 1 else (written, ())
@@ -318,7 +328,7 @@ def _settings(source: _Source, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _method(name: Any) -> str:
-    registry.named(str(name))  # refuses a name that it does not know
+    registry.named(str(name))  # raises for an unknown name
     return str(name)
 
 

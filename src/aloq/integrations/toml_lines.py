@@ -1,4 +1,7 @@
-"""On which line of a TOML text a key stands: `tomllib` does not tell, and a message about a mistake should."""
+"""Find the line of a key in a TOML text.
+
+Error messages should name the line, but `tomllib` does not tell it.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,15 @@ _PART = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
 _KEY = rf"{_PART}(?:\s*\.\s*{_PART})*"
 _TABLE = re.compile(rf"\s*\[\s*({_KEY})\s*\]")
 _ASSIGNMENT = re.compile(rf"\s*({_KEY})\s*=")
-# Strings of several lines first, or their quotes would be read as empty strings.
+# Strings of several lines come first. Otherwise their quotes would be read as empty strings.
 _OPAQUE = re.compile(r'"""(?:\\.|[^\\])*?"""|' + r"'''.*?'''|" + r'"(?:\\.|[^"\\\n])*"|' + r"'[^'\n]*'|#[^\n]*", re.DOTALL)
 
 
 def line_of(text: str, *keys: str) -> int:
-    """The line of the key that `keys` lead to through tables; of the nearest key around it, where it stands in no line of its own."""
+    """Return the line of the key that `keys` lead to through tables.
+
+    If that key has no line of its own, return the line of the nearest key around it.
+    """
     found, depth = 1, 0
     for number, path in _keys(text):
         common = len(path) if path == keys[: len(path)] else 0
@@ -24,9 +30,9 @@ def line_of(text: str, *keys: str) -> int:
 
 
 def _keys(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Line and full path of every table and key, in order."""
+    """Yield the line and the full path of every table and key, in order."""
     table: tuple[str, ...] = ()
-    nesting = 0  # of brackets that earlier lines left open: what follows is a value
+    nesting = 0  # the number of brackets left open by earlier lines: inside them is a value, not a key
     plain = _OPAQUE.sub(_blank, text).split("\n")
     for number, (line, bare) in enumerate(zip(text.split("\n"), plain, strict=True), start=1):
         if nesting == 0 and (match := _TABLE.match(line)) and bare.strip():
@@ -38,7 +44,7 @@ def _keys(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def _blank(match: re.Match[str]) -> str:
-    """A comment is nothing, a string is a mark on its first line."""
+    """Replace a comment by nothing, and a string by one letter. Keep the line breaks."""
     return ("" if match[0].startswith("#") else "s") + "\n" * match[0].count("\n")
 
 

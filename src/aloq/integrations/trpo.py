@@ -1,12 +1,14 @@
-"""TRPO (Schulman et al., 2015) by sb3-contrib on a task's one-step episodes: the paper's second policy gradient baseline.
+"""TRPO (Schulman et al., 2015) by sb3-contrib on a task's one-step episodes.
 
-The actor is a Gaussian over policies, as in `aloq.methods.reinforce`: there is nothing to observe, so that a network would only be another
-way to write its mean. Each update takes a batch of 5 episodes, as in the paper; advantages are standardised within the batch, so that the
-critic, a constant, plays no part.
+It is the paper's second policy gradient baseline. The actor is a Gaussian over policies, as in
+`aloq.methods.reinforce`. There is nothing to observe, so a network would only be another way to
+write its mean. Each update takes a batch of 5 episodes, as in the paper. Advantages are
+standardised within the batch, so the critic, which is a constant, has no effect.
 
-The Gaussian starts in the middle of the policy space, narrow, and the trust region is a third of the usual: with 5 episodes a step is
-mostly noise. Wider starts and longer steps threw draws out of bounds, where clipping hides the gradient: on `arm-collision-no-wall` most
-such runs ended with a joint folded back, 7 cm from the target.
+The Gaussian starts narrow, in the middle of the policy space, and the trust region is a third of
+the usual size, because a step from 5 episodes is mostly noise. With wider starts and longer steps,
+draws left the bounds, where clipping hides the gradient: on `arm-collision-no-wall` most such runs
+ended with a joint folded back, 7 cm from the target.
 """
 
 from __future__ import annotations
@@ -26,10 +28,10 @@ TRUST = 0.003  # Kullback-Leibler divergence of one update
 
 
 def learn(task: Task, evaluations: int, seed: int, checkpoints: Sequence[int] = ()) -> list[tuple[int, dict[str, Any]]]:
-    """Learn from `evaluations` simulations; the policies after as many as `checkpoints` say, and at the end.
+    """Learn from `evaluations` simulations. Return the policies at `checkpoints` and at the end.
 
-    A policy is the mean of the Gaussian after the last whole batch. Stable-Baselines3 seeds the global generators of Python, NumPy and
-    PyTorch.
+    A checkpoint is a number of simulations. Its policy is the mean of the Gaussian after the last
+    whole batch. Stable-Baselines3 seeds the global generators of Python, NumPy and PyTorch.
     """
     wanted = sorted({*checkpoints, evaluations})
     if wanted[0] < 1 or wanted[-1] > evaluations:

@@ -1,4 +1,7 @@
-"""Matplotlib, imported only when a figure is drawn, and the look that all figures share."""
+"""Figures by Matplotlib, in the look that all figures share.
+
+Matplotlib is imported only when a figure is drawn.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, told apart with any kind of colour vision.
+# Okabe and Ito's colours: people with any kind of colour vision can tell them apart.
 BLACK, ORANGE, GREEN, BLUE, VERMILION = "#000000", "#E69F00", "#009E73", "#0072B2", "#D55E00"
 SKY, PURPLE = "#56B4E9", "#CC79A7"
 GREY = "#777777"
@@ -22,7 +25,10 @@ class FigureError(AloqError, RuntimeError):
 
 
 def blank(width: float, height: float) -> Figure:
-    """An empty figure, in inches. No window system and no global state of Matplotlib is involved."""
+    """Return an empty figure of this size in inches.
+
+    It needs no window system and does not change Matplotlib's global state.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -31,7 +37,7 @@ def blank(width: float, height: float) -> Figure:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a figure's path that cannot work, and make its folder."""
+    """Make the folder of a figure's file. Raise if the file's format or folder cannot work."""
     known = sorted(blank(1, 1).canvas.get_supported_filetypes())
     suffix = path.suffix.lower().removeprefix(".")
     if suffix not in known:
@@ -43,7 +49,10 @@ def check_writable(path: Path) -> None:
 
 
 def caption(axes: Axes, title: str, columns: int, size: str = "medium") -> None:
-    """Title, then legend in letters of some size, above the axes, where neither can hide data."""
+    """Draw the title and the legend above the axes, where they hide no data.
+
+    `size` is the font size of the legend.
+    """
     rows = -(-len(axes.get_legend_handles_labels()[0]) // columns)
     axes.set_title(title, loc="left", pad=6 + 16 * rows, fontweight="bold")
     place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": columns, "borderaxespad": 0.2, "columnspacing": 1.2}

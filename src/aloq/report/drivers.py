@@ -1,9 +1,10 @@
-"""Which environments drive the expected return of the recommended policy.
+"""Find the environments that drive the expected return of the recommended policy.
 
 r        a region: a value, or a range of values, of one environment variable
 P_r      its probability
 F_r      E[f(policy, environment) | environment in r]
-C_r      P_r (F_r - fbar): what the region adds to fbar, compared with every region being like the average. Σ_r C_r = 0.
+C_r      P_r (F_r - fbar): how much the region raises (or lowers) fbar, compared with a region
+         whose return equals the average. Σ_r C_r = 0.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ Array = NDArray[np.float64]
 FEW = 16  # a variable with more values is shown in bins
 BINS = 12
 RARE = 0.05  # the probability up to which a region or an environment counts as rare
-MATTERS = 0.2  # the share of all that is added (or of all that is taken away) from which one counts as driving the result
-MOST = 4096  # single environments that are looked at
-LISTED = 12  # and shown
+MATTERS = 0.2  # a region or environment with at least this share drives the result (see Effect.share)
+MOST = 4096  # single environments are examined only if there are at most this many
+LISTED = 12  # the number of single environments that are shown
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What is believed about one part of the environment."""
+    """The belief about one part of the environment: a region or a single environment."""
 
     probability: float
     simulations: int  # how many trials were run there, failed ones included
@@ -42,7 +43,7 @@ class Effect:
     std: float
     contribution: float  # C_r
     contribution_std: float
-    share: float  # |C_r| / Σ_r max(C_r, 0): 1 is all that is added, or all that is taken away
+    share: float  # |C_r| / Σ_r max(C_r, 0): 1 means that this part adds (or takes away) everything
 
     @property
     def rare(self) -> bool:
@@ -50,7 +51,7 @@ class Effect:
 
     @property
     def sure(self) -> bool:
-        """Whether the 90 % interval of the contribution leaves out zero."""
+        """Whether the 90 % interval of the contribution excludes zero."""
         return abs(self.contribution) > Z90 * self.contribution_std
 
     @property
@@ -85,7 +86,10 @@ class Event:
 
 
 def drivers(view: StudyView) -> tuple[Drivers, ...]:
-    """Every environment variable that varies; none where the method does not know the environment."""
+    """Return the drivers of every environment variable that varies.
+
+    There are none if the method has no belief that explains the environment.
+    """
     belief = view.belief
     if belief is None or not belief.encoding.factors:
         return ()
@@ -94,7 +98,10 @@ def drivers(view: StudyView) -> tuple[Drivers, ...]:
 
 
 def events(view: StudyView) -> tuple[Event, ...]:
-    """The single environments that contribute most, up or down, where they can be listed."""
+    """Return the single environments with the largest contributions, positive or negative.
+
+    There are none if the environments cannot be listed: if they are infinitely many or too many.
+    """
     belief = view.belief
     if belief is None or not belief.encoding.factors or not _listed(belief.encoding):
         return ()
@@ -125,7 +132,10 @@ def _drivers(view: StudyView, belief: ExplainedBelief, index: int, name: str) ->
 
 
 def _effects(view: StudyView, p: Array, counts: list[int], averages: Prediction, gaps: Prediction) -> list[Effect]:
-    """Of parts with probabilities p, from the beliefs about F_r and F_r - fbar."""
+    """Return the effects of parts that have the probabilities p.
+
+    `averages` is the belief about F_r, `gaps` the belief about F_r - fbar.
+    """
     sign = view.study.problem.sign
     mean, added = sign * averages.mean, sign * p * gaps.mean
     share = np.abs(added) / max(np.maximum(added, 0).sum(), np.finfo(float).tiny)
@@ -136,12 +146,15 @@ def _effects(view: StudyView, p: Array, counts: list[int], averages: Prediction,
 
 @dataclass(frozen=True)
 class _Place:
-    """A value, or the range [low, high), the last one closed."""
+    """A value, or the range [low, high).
+
+    The first range also holds all smaller values, and the last range all larger ones.
+    """
 
     value: Any = None
     low: float | None = None
     high: float | None = None
-    ends: tuple[bool, bool] = (False, False)  # whether it is the first and the last: those take in what lies beyond
+    ends: tuple[bool, bool] = (False, False)  # whether this is the first range, and whether it is the last
 
     def holds(self, value: Any) -> bool:
         if self.low is None or self.high is None:
@@ -150,7 +163,7 @@ class _Place:
 
 
 def _places(values: list[Any]) -> list[_Place]:
-    """Every value for itself if they are few, else equal ranges in which there are some."""
+    """Return one place for each value if there are few, else equal ranges that hold a value."""
     distinct = list(dict.fromkeys(values))
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in distinct)
     if len(distinct) <= FEW or not numeric:
@@ -161,7 +174,7 @@ def _places(values: list[Any]) -> list[_Place]:
 
 
 def _values(belief: ExplainedBelief, index: int, name: str) -> list[Any]:
-    """The value that one variable has at each node of its factor."""
+    """Return the value of one variable at each node of its factor."""
     encoding, factor = belief.encoding, belief.encoding.factors[index]
     return [encoding.laws[index].decode(node)[name] for node in factor.nodes]
 
@@ -171,7 +184,7 @@ def _varying(belief: ExplainedBelief, index: int) -> list[str]:
 
 
 def _grid(encoding: Encoding) -> tuple[Array, Array]:
-    """All environments, (N, e), and their probabilities."""
+    """Return all environments, (N, e), and their probabilities, (N,)."""
     factors = encoding.factors
     rows = list(product(*(range(len(factor.weights)) for factor in factors)))
     points, p = np.zeros((len(rows), encoding.environment_dim)), np.ones(len(rows))
@@ -183,7 +196,7 @@ def _grid(encoding: Encoding) -> tuple[Array, Array]:
 
 
 def _simulated(view: StudyView) -> Array:
-    """The environments of the trials that were run, as points."""
+    """Return the environments of the trials that were run, as points."""
     encoding, trials = view.study.problem.encoding, view.trials
     names = {f"environment.{axis.name}": axis.name for axis in encoding.axes}
     rows = trials.loc[trials["state"] != "pending", list(names)].rename(columns=names).to_dict("records")

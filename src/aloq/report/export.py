@@ -19,9 +19,10 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def export(trials: pd.DataFrame, path: Path) -> None:
-    """Write `study.trials()` as CSV or Parquet, as the name's ending says. A file that is there is replaced.
+    """Write `study.trials()` to a CSV or Parquet file, depending on the ending of its name.
 
-    In a CSV file, a text that a spreadsheet would take for a formula begins with an apostrophe.
+    An existing file is replaced. In a CSV file, a text that a spreadsheet would take for a formula
+    gets an apostrophe in front.
     """
     check_exportable(path)
     try:
@@ -34,7 +35,7 @@ def export(trials: pd.DataFrame, path: Path) -> None:
 
 
 def check_exportable(path: Path) -> None:
-    """Refuse a file that could not be written in the end."""
+    """Raise if the file's format is unknown, or if its format needs a package that is missing."""
     if path.suffix.lower() not in FORMATS:
         raise ProblemError(f"the file must end in .csv or .parquet, but is {str(path)!r}. Choose one of them.")
     if path.suffix.lower() == ".parquet":
@@ -45,18 +46,21 @@ def check_exportable(path: Path) -> None:
 
 
 def _mapped(trials: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame:
-    """The table with its texts changed, and all else as it is."""
+    """Return the table with `change` applied to its texts. Other cells stay as they are."""
     texts = [name for name in trials if trials[name].map(lambda cell: isinstance(cell, str)).any()]
     return trials.assign(**{name: trials[name].map(lambda cell: change(cell) if isinstance(cell, str) else cell) for name in texts})
 
 
 def _harmless(text: str) -> str:
-    """A text that no spreadsheet computes. Numbers that are written out are left as they are."""
+    """Return a text that no spreadsheet takes for a formula. A text that is a number stays."""
     text = clean(text).replace("\r\n", "\n").replace("\r", "\n")  # a bare \r is not quoted, and would end the row
     return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
 
 
 def _uniform(trials: pd.DataFrame) -> pd.DataFrame:
-    """Columns of one type each, which Parquet demands: a choice among 1, "two" and True becomes text."""
+    """Return the table with one type a column, because Parquet demands it.
+
+    For example, a choice among 1, "two" and True becomes text.
+    """
     mixed = [name for name in trials if trials[name].dtype == object and trials[name].map(type).nunique() > 1]
     return trials.assign(**{name: trials[name].map(str) for name in mixed})

@@ -1,4 +1,4 @@
-"""The figure of a finished study: where it led, how sure it is, and where it looked."""
+"""The figure of a finished study: its result, how sure it is, and what it simulated."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def draw(study: Study, task: Task) -> Figure:
-    """The figure for a task: its own where it has one, else progress beside spending."""
+    """Draw the figure of a task: a special one for some arm tasks, else `draw_study`."""
     own = {"arm-collision": draw_collision, "arm-breakage": draw_breakage}
     return own.get(task.name, draw_study)(study, task)
 
 
 def draw_study(study: Study, task: Task) -> Figure:
-    """Progress on the left; on the right one panel for each environment variable."""
+    """Draw progress on the left, and on the right one panel for each environment variable."""
     names = task.problem.environment_names
     figure = blank(11, 4.5)
     grid = figure.add_gridspec(len(names), 2, width_ratios=[3, 2])
@@ -36,7 +36,10 @@ def draw_study(study: Study, task: Task) -> Figure:
 
 
 def draw_collision(study: Study, task: Task) -> Figure:
-    """The arm's posture above where the wall was simulated, on one x-axis; progress on the right."""
+    """Draw the arm's posture and, below it on the same x-axis, the simulated walls.
+
+    Progress is on the right.
+    """
     figure = blank(11, 6)
     grid = figure.add_gridspec(2, 2, height_ratios=[4, 1])
     scene = figure.add_subplot(grid[0, 0])
@@ -47,7 +50,10 @@ def draw_collision(study: Study, task: Task) -> Figure:
 
 
 def draw_breakage(study: Study, task: Task) -> Figure:
-    """The arm's posture above how strong the joint was simulated to be; progress on the right."""
+    """Draw the arm's posture and, below it, the simulated strengths of its joint.
+
+    Progress is on the right.
+    """
     figure = blank(11, 6)
     grid = figure.add_gridspec(2, 2, height_ratios=[4, 1])
     draw_fragile(figure.add_subplot(grid[0, 0]), breakage_scene(study.best().policy))
@@ -57,19 +63,19 @@ def draw_breakage(study: Study, task: Task) -> Figure:
 
 
 def draw_walls(axes: Axes, scene: CollisionScene) -> None:
-    """Both postures, the target, and the wall in shades of how likely it reaches that far."""
+    """Draw both postures, the target, and the wall: the darker, the likelier it reaches so far."""
     left = scene.walls[0] - 0.06
     shade_walls(axes, scene, left)
     draw_postures(axes, scene, ignores="the wall")
     axes.text(0.02, 0.97, "darker: the wall more likely\nreaches this far", transform=axes.transAxes, va="top", fontsize="small")
     width, height = np.ptp(np.concatenate([[[left, 0.0]], scene.recommended, scene.heedless]), axis=0)
     axes.set(xlim=(left, left + max(1.2 * width, 1.8 * height)), xlabel="x (m)", ylabel="y (m)")
-    axes.set_aspect("equal", adjustable="datalim")  # y follows x in a panel that is at most 1.6 times as wide as high
+    axes.set_aspect("equal", adjustable="datalim")  # x decides the scale if the panel is at most 1.6 times as wide as high
     caption(axes, "Posture of the arm", columns=4)
 
 
 def draw_fragile(axes: Axes, scene: BreakageScene) -> None:
-    """Both postures, the target, and the directions of the first link in which its joint may break."""
+    """Draw both postures, the target, and the directions of the first link that may break it."""
     shade_fragile(axes, scene)
     draw_postures(axes, scene, ignores="the risk")
     axes.text(0.02, 0.97, "shaded: the first link\nmay break here", transform=axes.transAxes, va="top", fontsize="small")
@@ -80,20 +86,20 @@ def draw_fragile(axes: Axes, scene: BreakageScene) -> None:
 
 
 def shade_walls(axes: Axes, scene: CollisionScene, left: float) -> None:
-    """Where the wall may reach, from `left` on; darker where it is likelier to."""
+    """Shade where the wall may reach, from `left` on: the likelier, the darker."""
     for start, end, blocked in zip([left, *scene.walls[:-1]], scene.walls, scene.blocked, strict=True):
         axes.axvspan(start, end, color=GREY, alpha=0.6 * blocked, linewidth=0)
 
 
 def shade_fragile(axes: Axes, scene: BreakageScene) -> None:
-    """The directions of the first link in which its joint may break."""
+    """Shade the directions of the first link in which its joint may break."""
     from matplotlib.patches import Wedge
 
     axes.add_patch(Wedge(tuple(scene.recommended[0]), scene.length, *scene.fragile, color=GREY, alpha=0.4, linewidth=0))
 
 
 def draw_postures(axes: Axes, scene: Scene, ignores: str) -> None:
-    """The recommended posture, the one that ignores the rare event, the base and the target."""
+    """Draw the recommended posture, the one that ignores the rare event, the base, the target."""
     look: dict[str, Any] = {"linewidth": 3, "marker": "o", "markersize": 7}
     axes.plot(*scene.heedless.T, color=VERMILION, linestyle="--", label=f"ignores {ignores}", **look)
     axes.plot(*scene.recommended.T, color=BLUE, label="recommended", **look)
@@ -102,7 +108,7 @@ def draw_postures(axes: Axes, scene: Scene, ignores: str) -> None:
 
 
 def draw_spending(axes: Axes, spent: SimulatedShares, label: str) -> None:
-    """Bars: share of the simulations. Dots: probability."""
+    """Draw the share of the simulations as bars, and the probability as dots."""
     places = np.array(spent.values) if spent.numeric else np.arange(len(spent.values))
     axes.vlines(places, 0, 100 * spent.share, color=ORANGE, linewidth=np.clip(100 / len(places), 3, 12), label="simulated")
     axes.plot(places, 100 * spent.probability, color=BLACK, marker="o", markersize=4, linestyle="none", label="probability")
@@ -113,7 +119,10 @@ def draw_spending(axes: Axes, spent: SimulatedShares, label: str) -> None:
 
 
 def draw_progress(axes: Axes, seen: Progress, task: Task) -> None:
-    """The leader's belief, interval and truth, and the belief about every policy simulated."""
+    """Draw the belief about the leader, its interval and its true value.
+
+    The belief about every simulated policy is drawn behind them.
+    """
     trials = np.arange(1, len(seen.mean) + 1)
     axes.step(trials, seen.mean[seen.leader], where="post", color=BLUE, linewidth=2, label="best so far, as believed")
     axes.fill_between(trials, seen.low, seen.high, step="post", color=BLUE, alpha=0.2, linewidth=0, label="its 90 % interval")

@@ -1,7 +1,8 @@
-"""The report as one HTML file: markup, style, script and data, and nothing from elsewhere.
+"""The report as one HTML file with markup, style, script and data. It loads nothing else.
 
-What users name never becomes markup: the data stand in a block of JSON that cannot end early, and the script makes text of them, not HTML.
-The page's Content-Security-Policy lets only this very style and this very script run, known by their hashes.
+Names that users choose never become markup. The data is in a block of JSON that cannot end early,
+and the script turns it into text, not into HTML. The page's Content-Security-Policy allows only
+this style and this script, which it identifies by their hashes.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class ReportError(AloqError, RuntimeError):
 
 
 def write(study: Study, path: str | os.PathLike[str], title: str | None = None) -> None:
-    """Write the report of a study. A file of that name is replaced as a whole or not at all."""
+    """Write the report of a study. An existing file is replaced as a whole or not at all."""
     target = Path(path)
     text = page(data(summarise(study), title or title_of(study)))
     try:
@@ -61,18 +62,18 @@ def write(study: Study, path: str | os.PathLike[str], title: str | None = None) 
 
 
 def title_of(study: Study) -> str:
-    """The journal's name, without what follows the last dot."""
+    """Return the journal's name without its suffix, or a fixed title if there is no journal."""
     return "A study without a journal" if study.journal is None else clean(study.journal.stem)
 
 
 def data(summary: Summary, title: str, live: bool = False) -> dict[str, Any]:
-    """What the page shows. A live page asks its server for newer data."""
+    """Return the data that the page shows. A live page asks its server for newer data."""
     written = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return page_data(summary, title, written) | {"live": live}
 
 
 def page(shown: Mapping[str, Any]) -> str:
-    """The whole file."""
+    """Return the whole HTML file."""
     style, script = _part("page.css"), _part("page.js")
     return _PAGE.format(
         policy=content_policy(live=bool(shown["live"])),
@@ -84,13 +85,16 @@ def page(shown: Mapping[str, Any]) -> str:
 
 
 def embedded(shown: Mapping[str, Any]) -> str:
-    """JSON that may stand inside a script element: nothing in it can be read as markup."""
+    """Return JSON that is safe inside a script element: nothing in it can be read as markup."""
     text = json.dumps(shown, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def content_policy(live: bool) -> str:
-    """What the page may do: run its own script and style, and, where it is live, ask where it came from."""
+    """Return the Content-Security-Policy of the page.
+
+    The page may use its own script and style. A live page may also send requests to its server.
+    """
     own = {"script-src": _hash(_part("page.js")), "style-src": _hash(_part("page.css"))}
     rules = {"default-src": "'none'", **own, "img-src": "data:", "connect-src": "'self'" if live else "'none'"}
     return "; ".join(f"{name} {value}" for name, value in (rules | {"base-uri": "'none'", "form-action": "'none'"}).items())

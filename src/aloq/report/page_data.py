@@ -1,4 +1,7 @@
-"""A summary as the JSON that the page draws from. Floats are written in full; what is no number is null."""
+"""A summary as the JSON that the page draws.
+
+Floats have all their digits. NaN and infinity become null.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ JSONObject = dict[str, Any]
 
 
 def page_data(summary: Summary, title: str, written: str) -> JSONObject:
-    """All of a summary; `written` is when."""
+    """Return a summary as JSON. `written` is the time at which the report was written."""
     problem = summary.problem
     return {
         "title": title,
@@ -85,7 +88,7 @@ def _sensitivity(part: Sensitivity) -> JSONObject:
 
 
 def _trials(trials: pd.DataFrame) -> JSONObject:
-    """Column by column: that is smaller than row by row."""
+    """Return the trials by column, because that takes less space than by row."""
     return {"names": list(trials.columns), "columns": [_column(trials[name].tolist()) for name in trials.columns]}
 
 

@@ -1,6 +1,7 @@
-"""Figures of a study for papers and slides: what the report shows, each as Matplotlib axes.
+"""Figures of a study for papers and slides: the parts of the report, each as Matplotlib axes.
 
-Every function draws into `axes`, or into new ones, and gives them back: `plots.progress(study).figure.savefig("progress.svg")`.
+Every function draws into `axes`, or into new ones if there are none, and returns them:
+`plots.progress(study).figure.savefig("progress.svg")`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ _BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}
 
 
 def progress(study: Study, axes: Axes | None = None) -> Axes:
-    """What the study would have answered at the time: the expected return of its recommendation, with the 90 % interval."""
+    """Draw the expected return of the recommendation, with its 90 % interval, as returns came in.
+
+    Each recommendation is the one that the study would have given at that time.
+    """
     axes = _axes(axes)
     past = study.past(MOMENTS) | {study.evaluations: study.best()}
     told = sorted(past)
@@ -43,7 +47,10 @@ def progress(study: Study, axes: Axes | None = None) -> Axes:
 
 
 def policy(study: Study, name: str, axes: Axes | None = None) -> Axes:
-    """The expected return along one policy variable, the others as recommended, with 90 % intervals."""
+    """Draw the expected return along one policy variable, with 90 % intervals.
+
+    The other variables have their recommended values.
+    """
     view = StudyView(study)
     if not view.believes:
         raise FigureError(f"{type(study.method).__name__} has no belief about policies that it does not follow. Use another method.")
@@ -67,7 +74,11 @@ def policy(study: Study, name: str, axes: Axes | None = None) -> Axes:
 
 
 def drivers(study: Study, name: str, axes: Axes | None = None) -> Axes:
-    """What each value, or range of values, of an environment variable adds to the expected return of the recommended policy."""
+    """Draw how much each value of an environment variable adds to the expected return.
+
+    The return is that of the recommended policy. If there are many values, they are grouped into
+    ranges.
+    """
     found = environment_drivers.drivers(StudyView(study))
     if not found:
         raise FigureError(f"{type(study.method).__name__} has no belief about single environments. Use another method.")
@@ -89,7 +100,7 @@ def drivers(study: Study, name: str, axes: Axes | None = None) -> Axes:
 
 
 def spending(study: Study, name: str, axes: Axes | None = None) -> Axes:
-    """Where along an environment variable simulations were spent, beside how likely that part is."""
+    """Draw the shares of the simulations over an environment variable, beside its probabilities."""
     variables = [variable.name for variable in study.problem.encoding.axes if variable.width]
     _place(name, variables, "environment")
     axes = _axes(axes)
@@ -98,7 +109,10 @@ def spending(study: Study, name: str, axes: Axes | None = None) -> Axes:
 
 
 def sensitivity(study: Study, axes: Axes | None = None) -> Axes:
-    """Length scales, median and 90 % of their samples: the shorter, the faster the return changes along a variable."""
+    """Draw the length scale of each variable: the median, and the middle 90 % of its samples.
+
+    The shorter the length scale, the faster the return changes along the variable.
+    """
     found = lengths.sensitivities(StudyView(study))
     if not found:
         raise FigureError(f"{type(study.method).__name__} has no length scales. Use another method.")
@@ -123,7 +137,7 @@ def _axes(given: Axes | None) -> Axes:
 
 
 def _place(name: str, known: Iterable[str], what: str) -> int:
-    """Where among the variables that vary one stands."""
+    """Return the index of a variable among those that vary."""
     names = list(known)
     if name not in names:
         raise ProblemError(f"`name` must be a {what} variable that varies ({', '.join(names)}), but is {name!r}.{nearest(name, names)}")

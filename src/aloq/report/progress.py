@@ -1,4 +1,4 @@
-"""What a study believes, in hindsight, about the policies it simulated."""
+"""The belief of a finished study about the policies that it simulated."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """The n told trials in order, seen with the belief of the finished study.
+    """The n told trials in order, judged by the belief of the finished study.
 
-    `leader[i]` is the trial whose policy is believed best among the first i + 1: the recommendation as it would have been with today's
-    knowledge. `truth` is the true expected return, which only a benchmark knows.
+    `leader[i]` is the trial whose policy is believed best among the first i + 1 trials. It uses the
+    final belief, so it can differ from the recommendation of that time. `truth` is the true
+    expected return, which only a benchmark knows.
     """
 
     mean: Array  # (n,) believed expected return of the policy that trial i simulated
@@ -40,7 +41,7 @@ class Progress:
 
 
 def progress(study: Study, task: Task) -> Progress:
-    """Belief and truth about every policy simulated, and which one led when."""
+    """Return the belief and the truth about every simulated policy, and the leader at each time."""
     policies = simulated_policies(study)
     belief = study.predict(policies)
     mean = np.asarray(belief.mean)
@@ -48,7 +49,7 @@ def progress(study: Study, task: Task) -> Progress:
 
 
 def simulated_policies(study: Study) -> list[dict[str, Any]]:
-    """The policy of each told trial, in order."""
+    """Return the policy of each told trial, in order."""
     trials = study.trials()
     told = trials[trials["state"] == "told"]
     columns = {f"policy.{name}": name for name in study.problem.policy_names}
@@ -57,6 +58,6 @@ def simulated_policies(study: Study) -> list[dict[str, Any]]:
 
 
 def _leaders(merit: Array) -> NDArray[np.intp]:
-    """Index of the largest value so far, the first one on a tie: (n,)."""
+    """Return the index of the largest value so far, (n,). On a tie, it is the first one."""
     risen = np.flatnonzero(np.diff(np.maximum.accumulate(merit), prepend=-np.inf) > 0)
     return risen[np.searchsorted(risen, np.arange(len(merit)), side="right") - 1]

@@ -1,4 +1,7 @@
-"""The arm at its task: postures, target, and where the rare event threatens. Lengths in metres."""
+"""The arm at its task: postures, target, and where the rare event can happen.
+
+Lengths are in metres.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """The arm as a policy sets it, beside the posture that ignores the rare event."""
+    """The posture that a policy gives the arm, and the posture that ignores the rare event."""
 
     recommended: Array  # (4, 2) base, inner joints, tip
     heedless: Array  # (4, 2) the posture that touches the target and ignores the rare event
@@ -35,19 +38,19 @@ class CollisionScene(Scene):
 class BreakageScene(Scene):
     """The arm whose first joint may break."""
 
-    fragile: tuple[float, float]  # from which angle of the first link to which, in degrees from the x-axis
+    fragile: tuple[float, float]  # first and last angle of the first link at which it may break, in degrees from the x-axis
     length: float  # of the first link
 
 
 def collision_scene(policy: Mapping[str, float]) -> CollisionScene:
-    """The scene with the arm as `policy` sets it."""
+    """Return the scene beside the wall, with the arm in the posture of `policy`."""
     walls, weights = collision.walls()
     heedless = joints(*collision.TARGET)
     return CollisionScene(joints(**policy), heedless, heedless[-1], walls, weights[::-1].cumsum()[::-1])
 
 
 def breakage_scene(policy: Mapping[str, float]) -> BreakageScene:
-    """The scene with the arm as `policy` sets it."""
+    """Return the scene of the arm that may break, with the arm in the posture of `policy`."""
     heedless = joints(*breakage.TARGET)
     start, end = breakage.FRAGILE  # a setting of 1 turns the first link by half a circle
     return BreakageScene(joints(**policy), heedless, heedless[-1], (180 * start, 180 * end), LINK)

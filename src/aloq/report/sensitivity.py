@@ -1,4 +1,4 @@
-"""How the return depends on each variable: length scales and warps of the belief, over the samples of both."""
+"""How the return depends on each variable: quantiles of the belief's length scales and warps."""
 
 from __future__ import annotations
 
@@ -19,17 +19,20 @@ QUANTILES = (0.05, 0.5, 0.95)
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """One column of the unit cube. The shorter the length scale, the faster the return changes along it."""
+    """One column of the unit cube.
+
+    The shorter the length scale, the faster the return changes along it.
+    """
 
     name: str
     label: str | None  # of a choice that takes several columns
     policy: bool  # else of the environment
     length: tuple[float, float, float]  # 5 %, 50 % and 95 % of the samples; 1 is the whole range
-    warp: Array | None  # (g, 3) the same of the warp at GRID; None where nothing is bent
+    warp: Array | None  # (g, 3) the same quantiles of the warp at GRID; None if the column is not warped
 
 
 def sensitivities(view: StudyView) -> tuple[Sensitivity, ...]:
-    """All columns that the method's belief knows."""
+    """Return the sensitivities of all columns, or none if the method has no belief to explain."""
     belief = view.belief
     if belief is None:
         return ()
@@ -43,7 +46,7 @@ def sensitivities(view: StudyView) -> tuple[Sensitivity, ...]:
 
 
 def _columns(policy: tuple[Axis, ...], environment: tuple[Axis, ...]) -> Iterator[tuple[str, str | None, bool]]:
-    """Name, label and whether it is of the policy, for each column."""
+    """Yield for each column its name, its label, and whether it belongs to the policy."""
     for axes, of_policy in ((policy, True), (environment, False)):
         for axis in axes:
             labels = axis.labels if isinstance(axis, ChoiceAxis) and axis.width > 1 else [None] * axis.width

@@ -1,7 +1,8 @@
 """The report of a study that is still running, served to this machine alone.
 
-There are two addresses, `/` and `/data.json`. The server listens on the loopback interface, and answers only those who know it by a name
-of this machine: a web page elsewhere that has its own name point here (DNS rebinding) gets nothing.
+There are two addresses, `/` and `/data.json`. The server listens on the loopback interface. It
+answers a request only if its `Host` header names this machine. This stops a web page that makes
+its own host name point to this machine (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _HEADERS = {
 
 @dataclass(frozen=True)
 class View:
-    """The report at some time."""
+    """The report at one time."""
 
     shown: dict[str, Any]
     body: bytes  # the same, as JSON
@@ -44,9 +45,10 @@ class View:
 
 
 class Watched:
-    """The report of a journal, brought up to date when it is asked for and the file has changed.
+    """The report of a journal. It is made anew on request, if the file has changed.
 
-    Making it takes as long as it takes; afterwards, as much time again is left to the study, which may need the same processor.
+    After making a report, it waits for at least as long as that took before it makes the next one.
+    This leaves time to the study, which may need the same processor.
     """
 
     def __init__(self, path: Path) -> None:
@@ -58,12 +60,12 @@ class Watched:
         self._view = self._make()
 
     def view(self) -> View:
-        """The report as it is now, or as it was a moment ago."""
+        """Return the report, which may be slightly older than the journal."""
         with self._lock:
             if self._stamp() != self._seen and time.monotonic() >= self._rest:
                 try:
                     self._view = self._make()
-                except JournalError:  # rewritten under our hands; the next look will tell
+                except JournalError:  # the file may have changed while it was read: try again later
                     self._rest = time.monotonic() + 1.0
             return self._view
 
@@ -85,7 +87,7 @@ class Watched:
 
 
 class Server(ThreadingHTTPServer):
-    """Serves one report. Port 0 takes any that is free."""
+    """A server of one report. Port 0 takes any free port."""
 
     daemon_threads = True
 
@@ -104,7 +106,7 @@ class Server(ThreadingHTTPServer):
 
     @property
     def names(self) -> set[str]:
-        """What a browser on this machine calls this server."""
+        """The names by which a browser on this machine addresses this server."""
         return {f"{host}:{self.server_address[1]}" for host in (ADDRESS, "localhost")}
 
 
@@ -142,4 +144,4 @@ class _Handler(BaseHTTPRequestHandler):
         write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: the terminal is the user's."""
+        """Log nothing, because the terminal belongs to the user."""

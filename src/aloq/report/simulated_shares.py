@@ -1,4 +1,4 @@
-"""Where in the environment the simulations were spent, beside how likely that part is."""
+"""Shares of the simulations in each part of the environment, beside its probability."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _FEW = 24  # a variable with more values is shown in bins
 
 @dataclass(frozen=True, eq=False)
 class SimulatedShares:
-    """Shares of the simulations and of the probability, over the values (or bins of values) of one environment variable."""
+    """Shares of the simulations, and probabilities, of the values of one environment variable.
+
+    If there are many values, they are grouped into bins.
+    """
 
     name: str
     values: tuple[Any, ...]  # the values themselves, or the centres of equal bins
@@ -27,12 +30,12 @@ class SimulatedShares:
 
     @property
     def numeric(self) -> bool:
-        """Whether the values have places on an axis."""
+        """Whether all values are numbers, which have places on an axis."""
         return all(isinstance(value, int | float) for value in self.values)
 
 
 def simulated_shares(study: Study, name: str) -> SimulatedShares:
-    """Simulated against likely, over the environment variable `name`."""
+    """Return shares of the simulations and probabilities of the environment variable `name`."""
     trials = study.trials()
     simulated = trials.loc[trials["state"] == "told", f"environment.{name}"].tolist()
     support, weights = marginal(study.problem.encoding, name)
@@ -46,14 +49,21 @@ def simulated_shares(study: Study, name: str) -> SimulatedShares:
 
 
 def _edges(support: Array) -> Array:
-    """Equal bins, as many as divide the values most evenly, with the outer values half a step inside."""
+    """Return the edges of equal bins.
+
+    Their number is the one that divides the values most evenly. The outer edges lie half a step
+    beyond the outer values.
+    """
     margin = (support[-1] - support[0]) / (len(support) - 1) / 2
     bins = min(range(_FEW, _FEW // 2, -1), key=lambda count: len(support) % count)
     return np.linspace(support[0] - margin, support[-1] + margin, bins + 1)
 
 
 def marginal(encoding: Encoding, name: str) -> tuple[list[Any], Array]:
-    """The values (or quadrature nodes) of one environment variable and their probabilities, in ascending order."""
+    """Return the values (or quadrature nodes) of one environment variable and their probabilities.
+
+    Numbers are in ascending order. Other values stay in the order of the nodes.
+    """
     factor = next(factor for factor in encoding.factors if name in factor.names)
     points = np.zeros((len(factor.weights), encoding.environment_dim))
     points[:, list(factor.columns)] = factor.nodes

@@ -15,12 +15,15 @@ from aloq.report.study_view import StudyView
 Array = NDArray[np.float64]
 
 POINTS = 49  # of a line
-LISTED = 300  # policies of an archive, or labels of a choice, that are shown
+LISTED = 300  # how many policies of an archive, or labels of a choice, are shown
 
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """Belief about fbar along one variable, the others as recommended; for an archive, of its policies over that variable."""
+    """The belief about fbar along one variable, with the recommended values of the others.
+
+    For an archive, it is the belief about its policies, listed by the value of that variable.
+    """
 
     name: str
     kind: Literal["line", "labels", "listed"]
@@ -32,7 +35,7 @@ class Slice:
 
 
 def slices(view: StudyView) -> tuple[Slice, ...]:
-    """One slice for each policy variable that varies."""
+    """Return one slice for each policy variable that varies."""
     encoding, best = view.study.problem.encoding, view.best.policy
     axes = [axis for axis in encoding.space.axes if axis.width]
     if encoding.candidates is not None:
@@ -51,7 +54,7 @@ def _along(view: StudyView, axis: Axis) -> Slice:
 
 
 def _values(axis: Axis, best: Any) -> list[Any]:
-    """Places along an axis, the recommended one among them."""
+    """Return values along an axis, including the recommended one."""
     if isinstance(axis, ChoiceAxis):
         some = [axis.labels[i] for i in np.unique(np.linspace(0, len(axis.labels) - 1, LISTED).astype(int))]
         return some if best in some else [*some, best]
@@ -60,7 +63,7 @@ def _values(axis: Axis, best: Any) -> list[Any]:
 
 
 def _some(encoding: Encoding, best: Array) -> Array:
-    """Evenly many policies of an archive, and the recommended one."""
+    """Return evenly spaced policies of an archive, and the recommended one."""
     every = encoding.snap_policies(encoding.candidates) if encoding.candidates is not None else np.empty((0, len(best)))
     chosen = every[np.unique(np.linspace(0, len(every) - 1, LISTED).astype(int))]
     return chosen if (chosen == best).all(axis=1).any() else np.concatenate([chosen, best[None]])

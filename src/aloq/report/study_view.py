@@ -1,4 +1,4 @@
-"""A study as the reports look at it: its trials, its recommendation and its belief, each computed once."""
+"""What the reports need from a study: trials, recommendation and belief, each computed once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class StudyView:
-    """What is known once a study was told its first return. Numbers are in the user's units."""
+    """A study with at least one return, as the reports see it. Numbers are in the user's units."""
 
     study: Study
 
@@ -37,13 +37,13 @@ class StudyView:
 
     @cached_property
     def belief(self) -> ExplainedBelief | None:
-        """The method's belief; None where it shows none, or none that says what it rests on."""
+        """The method's belief, or None if it has none, or none that can be explained."""
         belief = self.study.belief()
         return None if belief is None else belief.explained
 
     @cached_property
     def believes(self) -> bool:
-        """Whether the method can say something about any policy."""
+        """Whether the method can predict the expected return of any policy."""
         try:
             return self.belief is not None or len(self.study.predict([self.best.policy]).mean) == 1
         except AloqError:  # a policy gradient refuses
@@ -55,7 +55,7 @@ class StudyView:
         return self.study.problem.encoding.encode_policy(self.best.policy)
 
     def average(self, policies: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation of fbar at policies of the unit cube, (m, d)."""
+        """Return mean and standard deviation of fbar at policies of the unit cube, (m, d)."""
         if self.belief is None:
             encoding = self.study.problem.encoding
             found = self.study.predict([encoding.decode_policy(x) for x in policies])

@@ -20,7 +20,7 @@ from aloq.study.study import Study
 if TYPE_CHECKING:
     import pandas as pd
 
-MOMENTS = 32  # of the past
+MOMENTS = 32  # how many past recommendations are shown
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Failure:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """A study as it is now. Without a single return there are trials and nothing else."""
+    """A study as it is now. Before the first return, only the fields without a default are set."""
 
     problem: Problem
     method: str
@@ -53,7 +53,10 @@ class Summary:
 
 
 def summarise(study: Study, known: Mapping[int, Best] | None = None) -> Summary:
-    """Look at a study. `known` are recommendations of the past that need not be computed again."""
+    """Return the summary of a study.
+
+    `known` holds recommendations of the past that need not be computed again.
+    """
     view = StudyView(study)
     trials = view.trials
     method = type(study.method).__name__
@@ -82,7 +85,7 @@ def _median(view: StudyView) -> float | None:
 
 
 def _failures(trials: pd.DataFrame) -> tuple[Failure, ...]:
-    """By reason, the most frequent first."""
+    """Return the failed trials by reason, the most frequent reason first."""
     groups: dict[str, list[int]] = {}
     for _, row in trials[trials["state"] == "failed"].iterrows():
         groups.setdefault(str(row["reason"]), []).append(int(row["id"]))

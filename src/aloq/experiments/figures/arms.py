@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def draw_arms(scenes: Mapping[str, CollisionScene | BreakageScene], title: str, without: str) -> Figure:
-    """Each method's posture. `without` is what the posture that ignores the rare event is called."""
+    """Draw each method's posture. `without` labels the posture that ignores the rare event."""
     one = next(iter(scenes.values()))
     figure = blank(7.5, 5.4 if isinstance(one, CollisionScene) else 6.5)
     axes = figure.subplots()

@@ -1,4 +1,4 @@
-"""The three panels that explain the method: what is believed about f, about f of one policy, and about fbar.
+"""The three panels that explain the method: beliefs about f, about f of one policy, about fbar.
 
 belief  one row a point, in three parts by the column `part`:
         f         policy, environment, mean, std    the return of a pair, on a grid
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 
 def belief(study: Study, task: Task, points: int = 81) -> pd.DataFrame:
-    """What a study of a task with one policy and one environment variable believes.
+    """Return what a study believes. The task has one policy and one environment variable.
 
-    In a certain environment fbar is f: so the belief about f comes from asking about fbar there.
+    If the environment is certain, fbar equals f. So the belief about f is found by predicting fbar
+    for each environment alone.
     """
     (policy_name,), (environment_name,) = task.problem.policy_names, task.problem.environment_names
     policies = [task.problem.encoding.decode_policy(np.array([u])) for u in np.linspace(0, 1, points)]
@@ -46,7 +47,10 @@ def belief(study: Study, task: Task, points: int = 81) -> pd.DataFrame:
 
 
 def draw_panels(seen: pd.DataFrame, task: Task, policy: float) -> Figure:
-    """Belief about f; its slice at the grid's nearest value to `policy`, over p(environment); belief about fbar."""
+    """Draw the belief about f, its slice at one policy with p(environment), and that about fbar.
+
+    The slice is at the value of the grid that is nearest to `policy`.
+    """
     figure = blank(14.5, 4.4)
     first, second, third = figure.subplots(1, 3)
     pairs = seen[seen["part"] == "f"]

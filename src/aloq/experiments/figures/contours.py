@@ -1,4 +1,4 @@
-"""A return over one policy variable and one environment variable, with where each method ended."""
+"""A return over one policy and one environment variable, with the final policy of each method."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-DAMPING = 10.0  # the paper's: returns of rare environments are shown divided by this
+DAMPING = 10.0  # returns of rare environments are divided by this, as in the paper
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,10 @@ class Contours:
 
 
 def contours(task: Task, learned: Mapping[str, float], points: int = 401) -> Contours:
-    """Returns on a grid. Environments less than half as likely as the likeliest count as rare."""
+    """Compute returns on a grid.
+
+    An environment counts as rare if it is less than half as likely as the likeliest one.
+    """
     (policy_name,), (environment_name,) = task.problem.policy_names, task.problem.environment_names
     environments, weights = task.support
     theta = np.array([environment[environment_name] for environment in environments])
@@ -47,7 +50,7 @@ def contours(task: Task, learned: Mapping[str, float], points: int = 401) -> Con
 
 
 def draw_contours(seen: Contours, task: Task) -> Figure:
-    """Filled contours, the rare band between thin lines, a vertical line a method."""
+    """Draw filled contours, the rare band between thin lines, and a vertical line a method."""
     figure = blank(7.5, 5.2)
     axes = figure.subplots()
     filled = axes.contourf(seen.policy, seen.environment, seen.values, levels=14, cmap="cividis")
@@ -59,7 +62,7 @@ def draw_contours(seen: Contours, task: Task) -> Figure:
     axes.axvline(seen.best, color=BLACK, linestyle=":", linewidth=2, label="best possible")
     for place, (method, policy) in enumerate(seen.learned.items()):
         look = style(method)
-        # Markers at different heights tell lines apart that lie on each other.
+        # Lines may coincide, so each has its marker at another height.
         height = 0.08 + 0.84 * place / max(1, len(seen.learned) - 1)
         at = seen.environment[0] + height * (seen.environment[-1] - seen.environment[0])
         axes.axvline(policy, color="white", linewidth=2.6)

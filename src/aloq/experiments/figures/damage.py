@@ -1,4 +1,4 @@
-"""What gaits earn under each damage of the robot: data, then a picture.
+"""The reward of gaits under each damage of the robot: data, then a picture.
 
 policies   a row a run: task, method, seed, policy.NAME
 """
@@ -29,7 +29,10 @@ MORE = "two or more legs"
 
 
 def conditions(policies: pd.DataFrame, task: str) -> pd.DataFrame:
-    """A row for each run and damage: method, seed, the state of each leg at risk, probability, kind, label, reward."""
+    """Return a row for each run and damage.
+
+    Its columns are method, seed, the state of each leg at risk, probability, kind, label, reward.
+    """
     legs, rows = AT_RISK[task], []
     for run in policies[policies["task"] == task].to_dict("records"):
         found = truth.rewards(controller({name: run[f"policy.{name}"] for name in DUTIES}), legs)
@@ -40,7 +43,10 @@ def conditions(policies: pd.DataFrame, task: str) -> pd.DataFrame:
 
 
 def by_kind(policies: pd.DataFrame) -> pd.DataFrame:
-    """For each task and method the expected reward given how much is damaged, averaged over runs: task, method and the KINDS."""
+    """Return the expected reward by the amount of damage, averaged over runs.
+
+    There is a row for each task and method. The columns are task, method and the KINDS.
+    """
     return pd.concat([_by_kind(conditions(policies, task), task) for task in AT_RISK if task in set(policies["task"])], ignore_index=True)
 
 
@@ -52,13 +58,16 @@ def _by_kind(seen: pd.DataFrame, task: str) -> pd.DataFrame:
 
 
 def _mean(seen: pd.DataFrame, group: str) -> pd.Series:
-    """The reward averaged over runs, and within a group by probability: indexed by method and group."""
+    """Return the reward averaged over runs, and weighted by probability within a group.
+
+    It is indexed by method and group.
+    """
     sums = seen.assign(weighted=seen["reward"] * seen["probability"]).groupby(["method", group])[["weighted", "probability"]].sum()
     return sums["weighted"] / sums["probability"]
 
 
 def kind(condition: Mapping[str, str]) -> str:
-    """How much is damaged."""
+    """Return the amount of damage: one of KINDS."""
     hurt = [state for state in condition.values() if state != INTACT]
     if len(hurt) > 1:
         return "more"
@@ -66,13 +75,16 @@ def kind(condition: Mapping[str, str]) -> str:
 
 
 def label(condition: Mapping[str, str]) -> str:
-    """What is damaged, for readers."""
+    """Return what is damaged, in words."""
     hurt = [f"{leg.replace('_', ' ')} {state}" for leg, state in condition.items() if state != INTACT]
     return INTACT if not hurt else hurt[0] if len(hurt) == 1 else MORE
 
 
 def most_telling(ours: Array, theirs: Array, task: str) -> tuple[Damage, str]:
-    """The damage for which one controller earns most more than another, by its probability; and what it is called."""
+    """Return the damage at which `ours` gains most over `theirs`, and its name.
+
+    The gain in reward is weighted by the probability of the damage.
+    """
     legs = AT_RISK[task]
     gains = truth.rewards(ours, legs) - truth.rewards(theirs, legs)
     ranked = [(gain * weight, condition) for gain, (condition, weight) in zip(gains, truth.conditions(legs), strict=True)]
@@ -81,7 +93,7 @@ def most_telling(ours: Array, theirs: Array, task: str) -> tuple[Damage, str]:
 
 
 def draw_conditions(seen: pd.DataFrame, task: str) -> Figure:
-    """Reward by damage, a row a damage and a mark a method."""
+    """Draw the reward by damage, with a row for each damage and a mark for each method."""
     means = _mean(seen, "label").unstack("method")
     chances = seen[seen["seed"] == seen["seed"].min()].groupby(["method", "label"])["probability"].sum().groupby("label").first()
     order = [name for name in dict.fromkeys(seen["label"]) if name != MORE] + [MORE]
@@ -90,7 +102,7 @@ def draw_conditions(seen: pd.DataFrame, task: str) -> Figure:
     methods = ordered(set(means.columns))
     for row, method in enumerate(methods):
         look = style(method)
-        shift = 0.5 * (row - (len(methods) - 1) / 2) / len(methods)  # so that marks do not hide each other
+        shift = 0.5 * (row - (len(methods) - 1) / 2) / len(methods)  # otherwise marks would hide each other
         places = [index + shift for index in range(len(order))]
         axes.plot(means.loc[order, method], places, color=look.colour, marker=look.marker, markersize=8, linestyle="none", label=look.label)
     axes.set_yticks(range(len(order)), [f"{name}  ({100 * chances[name]:.2g} %)" for name in order])

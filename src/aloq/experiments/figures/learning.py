@@ -21,16 +21,17 @@ _PANELS = 5  # in a row
 
 
 def of(curves: pd.DataFrame, task: str, methods: Sequence[str], upto: int | None = None) -> dict[str, pd.DataFrame]:
-    """The curve of each method on a task, as far as there is one, up to a number of evaluations."""
+    """Return the curve of each method that has one on a task, up to a number of evaluations."""
     rows = curves[(curves["task"] == task) & curves["method"].isin(list(methods))]
     rows = rows if upto is None else rows[rows["evaluations"] <= upto]
     return {method: rows[rows["method"] == method].sort_values("evaluations") for method in ordered(set(rows["method"]))}
 
 
 def draw_learning(curves: pd.DataFrame, task: Task, upto: int) -> Figure:
-    """Medians of baselines on the left and of ablations on the right, our own in both; below, a panel of quartiles for each method.
+    """Draw medians above, and below them a panel of quartiles for each method.
 
-    Bands of many methods would hide each other in one panel.
+    Baselines are on the left and ablations on the right; our own methods are in both. The quartiles
+    have their own panels because the bands of many methods would hide each other in one.
     """
     chosen = of(curves, task.name, (*OURS, *BASELINES, *ABLATIONS), upto)
     apart = [method for method in chosen if method != _REFERENCE] or list(chosen)
@@ -49,7 +50,7 @@ def draw_learning(curves: pd.DataFrame, task: Task, upto: int) -> Figure:
 
 
 def draw_panels(curves: pd.DataFrame, tasks: Sequence[tuple[Task, str]], methods: Sequence[str], upto: int) -> Figure:
-    """The same methods on several tasks, a panel a task, under a title of its own."""
+    """Draw the same methods on several tasks. Each task has a panel with its own title."""
     figure = blank(11, 4.6)
     for axes, (task, title) in zip(figure.subplots(1, len(tasks), sharex=True, squeeze=False)[0], tasks, strict=True):
         chosen = of(curves, task.name, methods, upto)
@@ -62,7 +63,10 @@ def draw_panels(curves: pd.DataFrame, tasks: Sequence[tuple[Task, str]], methods
 
 
 def draw_seconds(curves: pd.DataFrame, task: str, upto: int) -> Figure | None:
-    """Median time a method takes to choose the next simulation, on a logarithmic scale; nothing if none of ours was timed."""
+    """Draw the median time that a method takes to choose the next simulation, on a log scale.
+
+    Return None if none of our methods was timed.
+    """
     timed = of(curves.dropna(subset=["seconds"]), task, (*OURS, *BASELINES, *ABLATIONS), upto)
     if not set(timed) & set(OURS):
         return None
@@ -79,19 +83,19 @@ def draw_seconds(curves: pd.DataFrame, task: str, upto: int) -> Figure | None:
 
 
 def draw_curve(axes: Axes, curve: pd.DataFrame, method: str) -> None:
-    """Median as a line, the quartiles as a band."""
+    """Draw the median as a line, and the quartiles as a band."""
     draw_median(axes, curve, method)
     axes.fill_between(curve["evaluations"], curve["q1"], curve["q3"], color=style(method).colour, alpha=0.2, linewidth=0)
 
 
 def draw_median(axes: Axes, curve: pd.DataFrame, method: str) -> None:
-    """Median as a line."""
+    """Draw the median as a line."""
     look = style(method)
     axes.plot(curve["evaluations"], curve["median"], color=look.colour, linestyle=look.dash, linewidth=2, label=look.label)
 
 
 def _draw_quartiles(figure: SubFigure, chosen: dict[str, pd.DataFrame], apart: list[str], task: Task, rows: int) -> None:
-    """Each of some methods in a panel of its own, over the paper's ALOQ."""
+    """Draw each method of `apart` in its own panel, together with the paper's ALOQ."""
     panels = list(figure.subplots(rows, max(-(-len(apart) // rows), 1), sharex=True, sharey=True, squeeze=False).flat)
     for axes, method in zip(panels, apart, strict=False):
         for name in [name for name in dict.fromkeys([_REFERENCE, method]) if name in chosen]:
@@ -108,7 +112,11 @@ def _draw_quartiles(figure: SubFigure, chosen: dict[str, pd.DataFrame], apart: l
 
 
 def _finish(axes: Axes, task: Task, chosen: dict[str, pd.DataFrame]) -> None:
-    """The scale, the same for all panels of these curves and logarithmic for costs of several magnitudes, and the best possible."""
+    """Set the scale of a panel, and draw the best possible value.
+
+    All panels of these curves get the same scale. It is logarithmic for costs that span more than a
+    factor of 10.
+    """
     lowest = min((curve["q1"].min() for curve in chosen.values()), default=0.0)
     highest = max((curve["q3"].max() for curve in chosen.values()), default=0.0)
     logarithmic = task.problem.direction == "minimize" and highest > 10 * lowest > 0
@@ -120,7 +128,7 @@ def _finish(axes: Axes, task: Task, chosen: dict[str, pd.DataFrame]) -> None:
 
 
 def _make_logarithmic(axes: Axes) -> None:
-    """Label 1, 2, 5, 10, ... in plain figures."""
+    """Make the y-axis logarithmic, with the labels 1, 2, 5, 10, ... as plain numbers."""
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")

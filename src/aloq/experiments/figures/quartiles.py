@@ -1,4 +1,4 @@
-"""Many runs in few numbers: quartiles over seeds, beside the paper's.
+"""Quartiles over seeds that summarise many runs, beside the paper's.
 
 runs    one row a recorded step: task, method, seed, evaluations, true, believed, std, seconds
 paper   one row a task and method: task, method, q1, median, q3
@@ -18,11 +18,14 @@ from aloq.tasks import Task
 
 QUARTILES = {"q1": 0.25, "median": 0.5, "q3": 0.75}
 _GROUP = ["task", "method", "evaluations"]
-NO_PAPER = pd.DataFrame(columns=["task", "method", *QUARTILES])  # where the paper prints no numbers
+NO_PAPER = pd.DataFrame(columns=["task", "method", *QUARTILES])  # for targets without numbers in the paper
 
 
 def curves(runs: pd.DataFrame) -> pd.DataFrame:
-    """Quartiles of `true` and the median `seconds` a step, over seeds, for every task, method and number of evaluations."""
+    """Return quartiles of `true` and the median `seconds` of a step, over seeds.
+
+    There is a row for every task, method and number of evaluations.
+    """
     groups = runs.groupby(_GROUP, sort=True)
     columns = {"runs": groups["seed"].nunique()}
     columns |= {name: groups["true"].quantile(share) for name, share in QUARTILES.items()}
@@ -30,7 +33,10 @@ def curves(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def table(runs: pd.DataFrame, paper: pd.DataFrame, also_at: Collection[int] = ()) -> pd.DataFrame:
-    """Quartiles at the end of the runs (and after `also_at` evaluations), and the paper's where it has them: paper_q1, ..."""
+    """Return quartiles at the end of the runs and after `also_at` evaluations.
+
+    The paper's quartiles, where it has them, are the columns paper_q1, ...
+    """
     seen = curves(runs)
     last = seen["evaluations"] == seen.groupby(["task", "method"])["evaluations"].transform("max")
     chosen = seen[last | seen["evaluations"].isin(list(also_at))].drop(columns="seconds")
@@ -39,14 +45,20 @@ def table(runs: pd.DataFrame, paper: pd.DataFrame, also_at: Collection[int] = ()
 
 
 def in_order(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows by task, method (in the order of all tables) and evaluations, as far as the frame has them."""
+    """Sort rows by task, method and evaluations, as far as the frame has these columns.
+
+    Methods come in the order of all tables.
+    """
     place = {name: index for index, name in enumerate(ordered(set(frame["method"])))}
     columns = [name for name in _GROUP if name in frame]
     return frame.sort_values(columns, key=lambda column: column.map(place) if column.name == "method" else column, ignore_index=True)
 
 
 def markdown(frame: pd.DataFrame) -> str:
-    """A Markdown table: methods by their names for readers, numbers to four digits, a dash where there is none."""
+    """Return a Markdown table.
+
+    Methods have their names for readers, numbers have four digits, and a missing number is a dash.
+    """
     rows = [list(frame.columns), ["---"] * len(frame.columns)]
     rows += [[_cell(name, value) for name, value in row.items()] for row in frame.to_dict("records")]
     return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows) + "\n"
@@ -61,9 +73,10 @@ def _cell(column: object, value: object) -> str:
 
 
 def typical_policies(policies: pd.DataFrame, task: Task) -> dict[str, dict[str, Any]]:
-    """For each method that was run the policy that its most ordinary run ended with.
+    """Return the final policy of the most typical run of each method.
 
-    `policies` has a row a run: task, method, seed, true and policy.NAME. On a tie, the lowest seed.
+    That is the run whose `true` is nearest to the median; on a tie, the one with the lowest seed.
+    `policies` has a row for each run: task, method, seed, true and policy.NAME.
     """
     rows = policies[policies["task"] == task.name]
     names = {f"policy.{name}": name for name in task.problem.policy_names}

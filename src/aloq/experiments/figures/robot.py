@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 BODY_COLOUR, FOOT_COLOUR = "#4A4A4A", "#2F2F2F"
 LEG_COLOURS = {SHORTENED: ORANGE, REMOVED: VERMILION}
-_SIDES = 12  # of what is round
+_SIDES = 12  # of a round part
 _TURN = np.linspace(0, 2 * np.pi, _SIDES + 1)
 
 
@@ -44,7 +44,10 @@ class Frame:
 
 
 def surfaces(robot: Robot) -> tuple[Surface, ...]:
-    """The robot as it stands. A shortened leg is orange, and where one is missing its hip is red."""
+    """Return the robot in its present pose.
+
+    A shortened leg is orange. If a leg is missing, its hip is red.
+    """
     pose = _pose(robot.body)
     found = [_moved(_box(BODY), pose, BODY_COLOUR)]
     for leg, state in enumerate(robot.damage):
@@ -59,7 +62,10 @@ def surfaces(robot: Robot) -> tuple[Surface, ...]:
 
 
 def film(controller: ArrayLike, damage: Damage, every: float) -> tuple[Frame, ...]:
-    """Five seconds of walking, a frame `every` so many seconds. A robot that fell is filmed on."""
+    """Return five seconds of walking, with a frame every `every` seconds.
+
+    If the robot falls, the film goes on.
+    """
     return tuple(_frames(settled(damage), controller, max(1, round(every / STEP))))
 
 
@@ -106,7 +112,8 @@ def _cylinder(start: Array, end: Array, radius: float) -> list[Array]:
     across /= np.linalg.norm(across)
     ring = radius * (np.outer(np.cos(_TURN), across) + np.outer(np.sin(_TURN), np.cross(axis, across)))
     sides = [np.array([start + a, start + b, end + b, end + a]) for a, b in pairwise(ring)]
-    # Ends in quadrilaterals as well: Matplotlib fills up polygons of fewer corners with whatever is in memory, and warns of it.
+    # The ends are quadrilaterals as well, because Matplotlib fills up polygons of fewer corners
+    # with whatever is in memory, and warns about it.
     fans = [np.array([0 * across, *ring[i : i + 3]]) for i in range(0, _SIDES, 2)]
     return [*sides, *(start + fan for fan in fans), *(end + fan for fan in fans)]
 

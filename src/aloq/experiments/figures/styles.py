@@ -1,7 +1,7 @@
-"""How each method looks, the same in every figure.
+"""The look of each method, which is the same in every figure.
 
-Colours are Okabe and Ito's. There are fewer of them than methods, so ablations are dashed: colour and dash together are unique, and no
-panel needs to tell methods apart by the dash alone.
+Colours are Okabe and Ito's. There are fewer colours than methods, so ablations are dashed. Colour
+and dash together are unique, and in no panel do methods differ by the dash alone.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ ABLATIONS = ("rq-aloq", "us-aloq", "unwarped-aloq", "one-step-aloq")
 
 
 def style(method: str) -> Style:
-    """The look of a method; a method without one of its own is grey and goes by its name."""
+    """Return the look of a method. An unknown method is grey, and its label is its name."""
     return STYLES.get(method, Style(method))
 
 
 def ordered(methods: set[str]) -> list[str]:
-    """Methods in the order every table and legend lists them."""
+    """Return methods in the order of every table and legend."""
     known = [method for method in STYLES if method in methods]
     return known + sorted(methods - set(known))

@@ -26,7 +26,7 @@ Span = tuple[float, float]
 
 
 def draw_still(frame: Frame, title: str) -> Figure:
-    """The robot from up close, with what the colours mean."""
+    """Draw the robot from up close, with a legend of the colours."""
     figure = blank(6.4, 4.0)
     axes = _stage(figure, (1, 1, 1), (-0.36, 0.36), (-0.36, 0.36))
     _place(axes, frame.surfaces)
@@ -36,7 +36,7 @@ def draw_still(frame: Frame, title: str) -> Figure:
 
 
 def draw_strip(films: Mapping[str, Sequence[Frame]], columns: int = 5) -> Figure:
-    """A row a gait, a column a moment; the camera goes along."""
+    """Draw a row for each gait and a column for each moment. The camera follows the robot."""
     figure = blank(2.6 * columns, 2.5 * len(films))
     for row, (name, film) in enumerate(films.items()):
         for column, index in enumerate(np.linspace(0, len(film) - 1, columns).round().astype(int)):
@@ -47,7 +47,10 @@ def draw_strip(films: Mapping[str, Sequence[Frame]], columns: int = 5) -> Figure
 
 
 def write_animation(films: Mapping[str, Sequence[Frame]], path: Path, seconds: float) -> None:
-    """An animated GIF of gaits side by side, the camera going along; `seconds` a frame."""
+    """Write an animated GIF of gaits side by side, with `seconds` a frame.
+
+    The camera follows the robot.
+    """
     from matplotlib.animation import PillowWriter
 
     figure = blank(3.4 * len(films), 3.2)
@@ -62,7 +65,7 @@ def write_animation(films: Mapping[str, Sequence[Frame]], path: Path, seconds: f
 
 
 def _shot(figure: Figure, place: tuple[int, int, int], frame: Frame, title: str) -> Any:
-    """The robot in the middle of its axes, wherever it is."""
+    """Draw the robot in the middle of its axes, wherever it is."""
     axes = _stage(figure, place, (frame.forward - 0.4, frame.forward + 0.4), (-0.35, 0.35))
     _place(axes, frame.surfaces)
     axes.set_title(title, fontsize="medium", y=0.93, color=VERMILION if frame.fell else BLACK)
@@ -75,7 +78,7 @@ def _said(frame: Frame) -> str:
 
 
 def _stage(figure: Figure, place: tuple[int, int, int], across: Span, deep: Span) -> Any:
-    """Axes in perspective over a chequered floor, with the finish line where it is in sight."""
+    """Return axes in perspective over a chequered floor, with the finish line if it is in sight."""
     axes: Any = figure.add_subplot(*place, projection="3d", computed_zorder=False)
     height = (0.0, 0.2)
     axes.set(xlim=across, ylim=deep, zlim=height)
@@ -88,7 +91,7 @@ def _stage(figure: Figure, place: tuple[int, int, int], across: Span, deep: Span
 
 
 def _pave(axes: Any, across: Span, deep: Span) -> None:
-    """Tiles that stay where they are in the world, cut off where the axes end."""
+    """Draw tiles that have fixed places in the world, cut off at the ends of the axes."""
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
     columns, rows = (np.arange(np.floor(low / _TILE), np.ceil(high / _TILE)) for low, high in (across, deep))
@@ -110,7 +113,10 @@ def _flat(across: Span, deep: Span) -> Array:
 
 
 def _place(axes: Any, surfaces: Sequence[Surface]) -> None:
-    """The robot and its shadow. All polygons are one collection, so that what is nearer hides what is farther."""
+    """Draw the robot and its shadow.
+
+    All polygons are one collection, so nearer ones hide farther ones.
+    """
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
     polygons = [polygon for surface in surfaces for polygon in surface.polygons]
@@ -121,7 +127,10 @@ def _place(axes: Any, surfaces: Sequence[Surface]) -> None:
 
 
 def _shaded(colour: str, polygon: Array) -> Array:
-    """Lighter where a polygon faces the light; which of its sides is the outer one does not matter for so simple a picture."""
+    """Return the colour of a polygon, which is lighter if it faces the light.
+
+    Both sides are treated alike, which is good enough for a simple picture.
+    """
     from matplotlib.colors import to_rgb
 
     normal = np.cross(polygon[1] - polygon[0], polygon[2] - polygon[0])

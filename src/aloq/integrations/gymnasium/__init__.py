@@ -1,4 +1,7 @@
-"""Gymnasium, both ways: an environment as a simulator for aloq, and a task of aloq as an environment for reinforcement learning."""
+"""Gymnasium environments as simulators for aloq, and tasks of aloq as Gymnasium environments.
+
+The second direction is for reinforcement learning.
+"""
 
 from aloq.problem.errors import MissingExtraError
 

@@ -1,4 +1,4 @@
-"""Where an environment variable goes in a Gymnasium environment."""
+"""The places in a Gymnasium environment that can take the value of an environment variable."""
 
 from __future__ import annotations
 
@@ -18,33 +18,35 @@ Env = gymnasium.Env[Any, Any]
 
 @dataclass(frozen=True)
 class Constructor:
-    """A keyword argument of what makes the environment."""
+    """A keyword argument of the function that makes the environment."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Option:
-    """An entry of the `options` that `reset` gets."""
+    """An entry of the `options` of `reset`."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """An attribute of the unwrapped environment, written as in Python: "m", "model.body_mass[1]", "config['mass']".
+    """An attribute of the unwrapped environment.
 
-    It must be there already, and hold what was written after `reset`: a misspelt name would otherwise change nothing, in silence.
+    It is written as in Python: "m", "model.body_mass[1]", "config['mass']". The attribute must
+    already exist, and it must still have the written value after `reset`. Otherwise a misspelt name
+    would change nothing, and nobody would notice.
     """
 
     path: str
 
     def __post_init__(self) -> None:
-        _ = self._steps  # a path that cannot be read is refused here
+        _ = self._steps  # raises here if the path cannot be read
 
     @cached_property
     def _steps(self) -> tuple[str | tuple[Any], ...]:
-        """Names to follow, and indices, each in a tuple."""
+        """The names and indices to follow. Each index is in a tuple."""
         try:
             return _steps(ast.parse(self.path.strip(), mode="eval").body)
         except (AttributeError, SyntaxError, ValueError):
@@ -66,7 +68,7 @@ class Attribute:
             owner[last[0]] = value
 
     def confirm(self, env: Env, value: Any) -> None:
-        """Refuse an environment in which the attribute is not what was written."""
+        """Raise if the attribute does not have the written value."""
         found: Any = env.unwrapped
         for step in self._steps:
             found = self._follow(found, step)
@@ -100,6 +102,6 @@ def _steps(node: ast.expr) -> tuple[str | tuple[Any], ...]:
 
 def _same(found: Any, value: Any) -> bool:
     try:
-        return bool(np.allclose(found, value, rtol=1e-6, atol=0.0))  # arrays of float32 round what is written into them
-    except TypeError:  # no numbers
+        return bool(np.allclose(found, value, rtol=1e-6, atol=0.0))  # arrays of float32 round the values written into them
+    except TypeError:  # the values are not numbers
         return bool(np.all(found == value))

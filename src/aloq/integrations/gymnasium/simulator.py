@@ -1,4 +1,7 @@
-"""A Gymnasium environment and a controller with parameters as a simulator: `simulate(policy, environment) -> float`."""
+"""A simulator made of a Gymnasium environment and a controller with parameters.
+
+It has the signature `simulate(policy, environment) -> float`.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,10 @@ FRESH = "fresh"
 
 
 class Episode(NamedTuple):
-    """What came of one episode."""
+    """The result of one episode."""
 
     total: float  # sum of the rewards
-    print: bytes  # of all that was observed, done and rewarded: equal for equal episodes
+    print: bytes  # a hash of all observations, actions and rewards: equal for equal episodes
 
 
 def simulator(
@@ -40,21 +43,25 @@ def simulator(
     options: Mapping[str, Any] | None = None,
     max_steps: int | None = None,
 ) -> Simulator:
-    """A simulator whose return is the sum of an episode's rewards, averaged over `episodes`.
+    """Return a simulator whose return is the sum of an episode's rewards, averaged over episodes.
 
-    `make_env` is the name of a registered environment, or a function that makes one. `policy` makes a controller, a function from
-    observation to action, of the policy's parameters; it is called for each episode, so that a controller may have a memory.
-    `environment` says for each environment variable where its value goes: `Constructor(name)`, `Option(name)` of `reset`,
-    `Attribute(path)`, or a function of (env, value) that is called before `reset`. `options` are further, constant ones for `reset`.
+    `make_env` is the name of a registered environment, or a function that makes one. `policy` is a
+    function that makes a controller from the policy's parameters. A controller is a function from
+    observation to action. A new one is made for each episode, so it may have a memory.
+    `environment` says for each environment variable where its value goes: `Constructor(name)`,
+    `Option(name)` of `reset`, `Attribute(path)`, or a function of (env, value) that is called
+    before `reset`. `options` are further options of `reset`, which stay constant.
 
-    The episodes are those of `seeds`, one for each; 0, 1, 2, ... if not given. They are the same whatever is simulated (common random
-    numbers), so that policies are compared on equal terms and the simulator repeats itself. `seeds="fresh"` gives each simulation its own.
+    Each seed in `seeds` gives one episode; the default seeds are 0, 1, 2, ... Every simulation uses
+    the same seeds (common random numbers). So policies are compared under equal conditions, and the
+    simulator repeats itself. With `seeds="fresh"`, each simulation uses new seeds.
 
-    Every simulation makes its environment and closes it. A reward that is no finite number raises, and so becomes a failed trial. To go
-    into other processes, `make_env`, `policy` and functions must stand at the top level of a module.
+    Every simulation makes an environment and closes it. A reward that is not finite raises an
+    error, and the trial fails. If the simulator is used in other processes, `make_env`, `policy`
+    and functions must be defined at the top level of a module.
 
-    In the first simulations, some episodes are run twice, with one environment variable changed: if nothing ever comes of it, a
-    SimulatorWarning says so.
+    The first simulations run some episodes again with one environment variable changed. If that
+    variable never has an effect, a SimulatorWarning says so.
     """
     if not (isinstance(make_env, str) or callable(make_env)):
         raise ProblemError(
@@ -79,7 +86,7 @@ def _check_settings(environment: Mapping[str, Setting]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Simulator:
-    """What `simulator` makes: call it with a policy and an environment, as dicts."""
+    """The result of `simulator`. Call it with a policy and an environment, as dicts."""
 
     make_env: str | Callable[..., Env]
     policy: Callable[[dict[str, Any]], Controller]
@@ -90,14 +97,14 @@ class Simulator:
     identity: str = field(default_factory=lambda: uuid.uuid4().hex)  # shared by the copies in other processes
 
     def __call__(self, policy: Mapping[str, Any], environment: Mapping[str, Any]) -> float:
-        """The average over episodes of the sum of rewards."""
+        """Return the sum of rewards, averaged over episodes."""
         check_names(environment, list(self.environment), "environment")
         found = self.episodes(policy, environment)
         watch(self.identity).look(self, policy, environment, found[0].print)
         return math.fsum(episode.total for episode in found) / len(found)
 
     def episodes(self, policy: Mapping[str, Any], environment: Mapping[str, Any], seeds: tuple[int | None, ...] = ()) -> list[Episode]:
-        """The episodes of `seeds`, by default the simulator's."""
+        """Run one episode for each of `seeds`, by default those of the simulator."""
         env = self._make(environment)
         try:
             return [self._episode(env, policy, environment, seed) for seed in seeds or self.seeds]
@@ -109,7 +116,7 @@ class Simulator:
         return gymnasium.make(self.make_env, **arguments) if isinstance(self.make_env, str) else self.make_env(**arguments)
 
     def _begin(self, env: Env, environment: Mapping[str, Any], seed: int | None) -> Any:
-        """The first observation of an episode."""
+        """Begin an episode in the given environment. Return its first observation."""
         for name, where in self.environment.items():
             if isinstance(where, Attribute):
                 where.write(env, environment[name])
@@ -139,7 +146,10 @@ class Simulator:
 
 
 def _fitting(action: Any, space: gymnasium.Space[Any]) -> Any:
-    """The action in the space's type and shape, so that a controller of one joint may give a number."""
+    """Return the action in the type and shape of the space.
+
+    So a controller of a single joint may return a plain number.
+    """
     if isinstance(space, gymnasium.spaces.Box):
         return np.asarray(action, dtype=space.dtype).reshape(space.shape)
     return int(action) if isinstance(space, gymnasium.spaces.Discrete) else action

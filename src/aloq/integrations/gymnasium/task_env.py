@@ -21,11 +21,13 @@ OPTIONS = ("environment",)
 
 
 class TaskEnv(gymnasium.Env[Array, Array]):
-    """A task in episodes of one step: the action is the policy, the reward its return where larger is better.
+    """A task as episodes of one step: the action is the policy, and the reward is its return.
 
-    An action holds the policy's variables in the unit cube, stretched to [-1, 1]; beyond that range it is clipped. There is nothing to
-    observe: the observation is always 0. `reset` draws the environment from its law, so that rewards average to the expected return, or
-    takes it from `options={"environment": {...}}`. Episodes follow from `seed`, and from `reset(seed=...)` anew.
+    If the task minimises, the reward is the negative return. An action holds the policy's variables
+    in the unit cube, stretched to [-1, 1], and is clipped to that range. There is nothing to
+    observe: the observation is always 0. `reset` draws the environment from its distribution, so
+    the average reward is the expected return. With `options={"environment": {...}}` it takes that
+    environment instead. `seed` determines the episodes, and `reset(seed=...)` starts them anew.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  # as Gymnasium declares it
@@ -39,13 +41,16 @@ class TaskEnv(gymnasium.Env[Array, Array]):
         self._environment: dict[str, Any] | None = None  # None between episodes
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        """Begin an episode; `info` says in which environment."""
+        """Begin an episode. `info` holds its environment."""
         super().reset(seed=seed)
         self._environment = self._draw() if not options else _chosen(self.task.problem, options)
         return _nothing(), {"environment": dict(self._environment)}
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """Simulate the policy, which ends the episode; `info` holds `policy`, `environment` and `return`."""
+        """Simulate the policy and end the episode.
+
+        `info` holds `policy`, `environment` and `return`.
+        """
         if self._environment is None:
             raise gymnasium.error.ResetNeeded("An episode has one step, and this one is over or never began. Call `reset` first.")
         problem, environment = self.task.problem, self._environment
@@ -64,12 +69,12 @@ def _nothing() -> Array:
 
 
 def _chosen(problem: Problem, options: dict[str, Any]) -> dict[str, Any]:
-    """The environment that the options of `reset` name."""
+    """Return the environment in the options of `reset`."""
     for name in options:
         if name not in OPTIONS:
             raise ProblemError(f"the options of `reset` must be among {list(OPTIONS)}, but got {name!r}.{nearest(name, OPTIONS)}")
     environment = options["environment"]
-    problem.encoding.encode_environment(environment)  # refuses wrong names and values out of range
+    problem.encoding.encode_environment(environment)  # raises for wrong names and for values out of range
     return dict(environment)
 
 

@@ -1,8 +1,10 @@
-"""Whether the environment variables of a simulator do anything.
+"""Check that the environment variables of a simulator have an effect.
 
-An option that `reset` does not know, an attribute that the constructor has already used: both change nothing, in silence, and a study would
-learn with confidence that the environment does not matter. So the first episodes are compared with the same episodes where one variable has
-another value that came before. That a variable makes no difference to some policies is to be expected; that it never makes any is not.
+Some settings change nothing and raise no error: an option that `reset` does not know, or an
+attribute that the constructor has already used. A study would then conclude that the environment
+does not matter. So the first episodes are run again with one variable set to its first value, and
+both results are compared. A variable may make no difference to some policies. If it never makes a
+difference, that is suspicious.
 """
 
 from __future__ import annotations
@@ -16,18 +18,21 @@ from aloq.problem.errors import SimulatorWarning
 if TYPE_CHECKING:
     from aloq.integrations.gymnasium.simulator import Simulator
 
-TRIES = 5  # comparisons that must all show nothing before a warning
+TRIES = 5  # a warning comes after this many comparisons without any difference
 
 
 class Watch:
-    """What is known of the variables of one simulator in this process."""
+    """What this process knows about the variables of one simulator."""
 
     def __init__(self) -> None:
         self._first: dict[str, Any] | None = None  # the first environment simulated
-        self._tried: dict[str, int] = {}  # variables without effect so far: how often that was seen
+        self._tried: dict[str, int] = {}  # variable without effect so far → number of comparisons
 
     def look(self, simulator: Simulator, policy: Mapping[str, Any], environment: Mapping[str, Any], seen: bytes) -> None:
-        """Compare an episode with the same one in another environment, while there are variables in doubt."""
+        """Compare an episode with the same one in another environment.
+
+        Does nothing once every variable is settled.
+        """
         first = self._first
         doubtful = list(environment) if first is None else [name for name in self._tried if environment[name] != first[name]]
         if not doubtful:
@@ -67,7 +72,7 @@ class Watch:
 
 
 def _print(simulator: Simulator, policy: Mapping[str, Any], environment: Mapping[str, Any]) -> bytes | None:
-    """What tells one episode from another; None for one that fails, which is an effect too."""
+    """Return the hash of an episode, or None if it fails. A failure is an effect too."""
     seed = simulator.seeds[0]
     try:
         return simulator.episodes(policy, environment, seeds=(0 if seed is None else seed,))[0].print
@@ -75,9 +80,10 @@ def _print(simulator: Simulator, policy: Mapping[str, Any], environment: Mapping
         return None
 
 
-_WATCHES: dict[str, Watch] = {}  # by the simulator's identity: in other processes, a simulator comes as a new copy each time
+# By the simulator's identity, because other processes get a new copy of the simulator each time.
+_WATCHES: dict[str, Watch] = {}
 
 
 def watch(identity: str) -> Watch:
-    """What this process knows of a simulator."""
+    """Return what this process knows about the simulator with this identity."""
     return _WATCHES.setdefault(identity, Watch())

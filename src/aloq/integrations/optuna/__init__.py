@@ -1,4 +1,7 @@
-"""aloq as a sampler of Optuna: its studies, storages, workers and dashboard, with environments chosen beside the parameters."""
+"""aloq as a sampler of Optuna. It chooses environments as well as parameters.
+
+Optuna's studies, storages, workers and dashboard can be used as usual.
+"""
 
 from aloq.problem.errors import MissingExtraError
 

@@ -1,7 +1,10 @@
-"""What the sampler writes beside Optuna's trials, and what it reads from them: everything it knows is there, for every process alike.
+"""What the sampler writes into Optuna's trials, and what it reads from them.
+
+The trials hold everything that the sampler knows, so every process knows the same.
 
 environment.NAME   user attribute: the value of an environment variable
-aloq:policy        system attribute: the parameters suggested, before the objective asks for them, as Optuna stores them
+aloq:policy        system attribute: the suggested parameters, as Optuna stores them, written
+                   before the objective asks for them
 """
 
 from __future__ import annotations
@@ -22,12 +25,12 @@ from aloq.problem.errors import ProblemError, StudyError, nearest
 
 PREFIX = "environment."
 POLICY = "aloq:policy"
-FIXED = "fixed_params"  # where Optuna keeps what `enqueue_trial` was given
+FIXED = "fixed_params"  # where Optuna keeps the parameters given to `enqueue_trial`
 
 
 def environment(trial: BaseTrial) -> dict[str, Any]:
-    """The environment that a trial is to be simulated in, for use in the objective."""
-    # What a sampler writes reaches the storage, but not the copy of the trial that the objective has.
+    """Return the environment in which to simulate a trial. For use in the objective."""
+    # A sampler writes into the storage. The objective's copy of the trial does not show that.
     found = _environment(trial.study._storage.get_trial(trial._trial_id) if isinstance(trial, Trial) else trial)
     if not found:
         raise StudyError(
@@ -38,15 +41,18 @@ def environment(trial: BaseTrial) -> dict[str, Any]:
 
 
 def suggested(trial: FrozenTrial) -> dict[str, float] | None:
-    """The parameters that were suggested for a trial, as Optuna stores them; None before that."""
+    """Return the suggested parameters of a trial, as Optuna stores them, or None if it has none."""
     return trial.system_attrs.get(POLICY)
 
 
 def write(study: Study, trial: FrozenTrial, frame: SearchFrame, policy: Mapping[str, float], environment: Mapping[str, Any]) -> None:
-    """Put a suggestion into the storage. An environment that the trial already has, since it was enqueued with one, stays."""
+    """Write a suggestion into the storage.
+
+    If the trial was enqueued with an environment, it keeps that one.
+    """
     enqueued = _environment(trial)
     if enqueued:
-        frame.problem.encoding.encode_environment(enqueued)  # refuses wrong names and values out of range
+        frame.problem.encoding.encode_environment(enqueued)  # raises for wrong names and for values out of range
     else:
         for name, value in environment.items():
             study._storage.set_trial_user_attr(trial._trial_id, PREFIX + name, value)
@@ -54,7 +60,10 @@ def write(study: Study, trial: FrozenTrial, frame: SearchFrame, policy: Mapping[
 
 
 def check_asked(trials: Sequence[FrozenTrial], names: Iterable[str]) -> None:
-    """Refuse a search space with a parameter that no objective asked for, since no trial would then say anything."""
+    """Raise if the search space has a parameter that no complete trial has asked for.
+
+    No trial could be used then, because each would lack that parameter.
+    """
     done = [trial for trial in trials if trial.state == TrialState.COMPLETE and suggested(trial)]
     for name in names if done else ():
         if not any(name in trial.params for trial in done):
@@ -67,27 +76,31 @@ def check_asked(trials: Sequence[FrozenTrial], names: Iterable[str]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """The trials of a study that say something about a problem."""
+    """The trials of a study that can be used for a problem."""
 
     history: History
     points: Array  # (n, D) of `policies`
     policies: list[dict[str, float]]  # as Optuna stores them
 
     def exact(self, x: Array) -> dict[str, float] | None:
-        """The parameters of the first trial whose policy is x, (d,), to the bit: so a policy that comes again stays one policy."""
+        """Return the parameters of the first trial whose policy is x, (d,), bit for bit.
+
+        So a policy that is suggested again stays the same policy.
+        """
         (same,) = np.nonzero(np.all(self.points[:, : len(x)] == x, axis=1))
         return self.policies[same[0]] if len(same) else None
 
     def free(self, point: Array) -> bool:
-        """Whether a pair, (D,), is neither out nor failed."""
+        """Return whether a pair, (D,), is neither being simulated nor failed."""
         return not any(np.any(np.all(rows == point, axis=1)) for rows in (self.history.pending, self.history.failed))
 
 
 def read(trials: Sequence[FrozenTrial], number: int | None, frame: SearchFrame) -> Records:
-    """What `trials` say to the trial of that number, or in all if it is None.
+    """Return what is known to the trial of that number, or all that is known if it is None.
 
-    Those without an environment, or with parameters outside the space, say nothing. Asked for are the trials of lower numbers, also those
-    that are only about to get their pair, so that workers that ask at once take different points of the design.
+    Trials without an environment, or with parameters outside the space, are ignored. The count of
+    trials asked for includes all lower numbers, even those that do not have their pair yet. So
+    workers that ask at the same time take different points of the design.
     """
     problem = frame.problem
     points: list[Array] = []
@@ -101,7 +114,7 @@ def read(trials: Sequence[FrozenTrial], number: int | None, frame: SearchFrame) 
         try:
             policy = _policy(trial, frame.space)
             point = frame.point(policy, _environment(trial))
-        except (KeyError, ValueError):  # a parameter is missing; or it, or the environment, is none of the problem's
+        except (KeyError, ValueError):  # a parameter is missing, or a parameter or the environment does not fit the problem
             silent += trial.state.is_finished() and (number is None or trial.number < number)
             continue
         outcome, value = _outcome(trial, problem.failure_value)
@@ -125,7 +138,10 @@ def _outcome(trial: FrozenTrial, failure_value: float | None) -> tuple[str, floa
 
 
 def _policy(trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> dict[str, float]:
-    """The parameters of a trial as far as they are known: while it runs, those suggested or fixed that the objective will ask for."""
+    """Return the parameters of a trial, as far as they are known.
+
+    While it runs, these include suggested and fixed ones that the objective has yet to ask for.
+    """
     coming = (suggested(trial) or {}) | stored(space, trial.system_attrs.get(FIXED, {})) if trial.state == TrialState.RUNNING else {}
     return coming | stored(space, trial.params)
 

@@ -1,7 +1,8 @@
 """A sampler for Optuna that chooses parameters and environments together.
 
-It keeps nothing of its own but a head start for the model: what was tried is read from the study each time, so that workers on any storage,
-in any number of processes, work on the same study. Randomness follows from the seed and the trial's number alone.
+It reads all trials from the study each time. So workers on any storage, in any number of processes,
+work on the same study. All that it keeps itself is the method's state, which saves computation.
+Randomness follows from the seed and the trial's number alone.
 """
 
 from __future__ import annotations
@@ -32,18 +33,21 @@ from aloq.study.arguments import check_method, check_seed
 from aloq.study.best import Best
 from aloq.study.drafting import others
 
-_asking = threading.Lock()  # threads of a process ask one after the other: two that compute at once can wait for each other for ever
+# Threads of a process ask one after the other, because two that compute at once can deadlock.
+_asking = threading.Lock()
 
 
 class ALOQSampler(BaseSampler):
-    """Chooses the parameters of a trial, and the environment to simulate them in.
+    """A sampler that chooses the parameters of a trial and the environment to simulate them in.
 
-    `environment` is that of `aloq.Problem`: names and distributions, or joint samples. In the objective, `environment(trial)` gives its
-    values. `search_space`, names and distributions of Optuna, lets the first trials spread out well; without it, parameters are drawn at
-    random until a trial is complete, and those that all trials share are chosen together from then on.
+    `environment` is that of `aloq.Problem`: names and distributions, or joint samples. In the
+    objective, `environment(trial)` returns its values. `search_space` maps names to distributions
+    of Optuna. With it, the first trials are spread out well. Without it, parameters are drawn at
+    random until a trial is complete; from then on, those that all trials share are chosen together.
 
-    `failure_value` is what a trial that failed or was pruned counts as; without it, it says nothing about returns, but is not repeated.
-    Workers on one study should have the same arguments, the `seed` included.
+    `failure_value` is the return that a failed or pruned trial counts as. Without it, such a trial
+    says nothing about returns, but its pair is not repeated. Workers on one study should have the
+    same arguments, including the `seed`.
     """
 
     def __init__(
@@ -60,28 +64,34 @@ class ALOQSampler(BaseSampler):
         self._method = check_method(method)
         self._failure_value = failure_value
         self._seed = check_seed(seed)
-        self._state: tuple[str, State] | None = None  # what the last suggestion holds for, and the method's state after it
-        self._framed(self._given or {}, "maximize")  # refuses a malformed environment or search space here
+        self._state: tuple[str, State] | None = None  # key of the study and space, and the method's state after the last suggestion
+        self._framed(self._given or {}, "maximize")  # raises here if the environment or the search space is malformed
 
     def reseed_rng(self) -> None:
-        """Nothing to do: each trial has its own randomness."""
+        """Do nothing, because each trial has its own randomness."""
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Choose the pair, so that the objective may ask for the environment first and others see it as being out."""
+        """Choose the pair before the objective runs.
+
+        So the objective may ask for the environment first, and other workers see the pair as taken.
+        """
         _check_single(study)
         if self._given is not None:
             records.check_asked(study.get_trials(deepcopy=False), columns(self._given))
-        if records.suggested(trial) is None:  # else it is the repeat of a failed trial
+        if records.suggested(trial) is None:  # otherwise the trial repeats a failed one
             self._suggest(study, trial, self._space(study))
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> SearchSpace:
-        """The parameters that were chosen together with the environment; for a trial without any as yet, those that could be."""
+        """Return the parameters that were chosen together with the environment.
+
+        If none were chosen yet, return those that can be.
+        """
         _check_single(study)
         space, made = self._space(study), records.suggested(_latest(study, trial))
         return {name: space[name] for name in (columns(space) if made is None else made) if name in space}
 
     def sample_relative(self, study: Study, trial: FrozenTrial, search_space: SearchSpace) -> dict[str, Any]:
-        """The parameters chosen for this trial."""
+        """Return the parameters chosen for this trial."""
         _check_single(study)
         made = records.suggested(_latest(study, trial))
         if made is None or not all(name in made for name in columns(search_space)):
@@ -89,13 +99,13 @@ class ALOQSampler(BaseSampler):
         return external(search_space, made)
 
     def sample_independent(self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution) -> Any:
-        """A random value for a parameter that could not be foreseen."""
+        """Return a random value for a parameter that could not be foreseen."""
         _check_single(study)
         own = zlib.crc32(f"{self._seed} {trial.number} {param_name}".encode())
         return RandomSampler(seed=own).sample_independent(study, trial, param_name, param_distribution)
 
     def best(self, study: Study) -> Best:
-        """The parameters believed best in expectation over the environment, among those tried."""
+        """Return those tried parameters that are believed best in expectation."""
         _check_single(study)
         frame = self._frame(study, self._space(study))
         known = records.read(study.get_trials(deepcopy=False), None, frame)
@@ -107,7 +117,7 @@ class ALOQSampler(BaseSampler):
         return Best(external(frame.space, made), frame.problem.sign * float(found.mean), float(found.std))
 
     def _suggest(self, study: Study, trial: FrozenTrial, space: SearchSpace) -> dict[str, float]:
-        """Choose a pair and write it down; the parameters as Optuna stores them."""
+        """Choose a pair and write it to the storage. Return the parameters as they are stored."""
         frame = self._frame(study, space)
         encoding = frame.problem.encoding
         if not frame.space:
@@ -118,14 +128,14 @@ class ALOQSampler(BaseSampler):
             known = records.read(study.get_trials(deepcopy=False), trial.number, frame)
             made = self._method.suggest(encoding, known.history, self._warm(study, frame), self._seed)
             self._state = (_key(study, frame), made.state)
-            # Look again at what is out: another process may have taken the same pair meanwhile.
+            # Read the running trials again: another process may have taken the same pair meanwhile.
             out = records.read(study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)), trial.number, frame)
             policy, environment = self._free(frame, known, out, made.point)
             records.write(study, _latest(study, trial), frame, policy, environment)
         return policy
 
     def _free(self, frame: SearchFrame, known: Records, out: Records, point: Array) -> tuple[dict[str, float], dict[str, Any]]:
-        """The pair at a point, (D,), or another one if that is out already, or has failed."""
+        """Return the pair at a point, (D,), or another one if that is taken or has failed."""
         encoding, d = frame.problem.encoding, frame.problem.encoding.policy_dim
         rng = np.random.default_rng([self._seed, known.history.asked, 4])
         for candidate in itertools.chain([point], others(encoding, point, rng), [point]):
@@ -137,7 +147,7 @@ class ALOQSampler(BaseSampler):
         return policy, environment
 
     def _space(self, study: Study) -> SearchSpace:
-        """The parameters that can be chosen together."""
+        """Return the parameters that can be chosen together."""
         return intersection_search_space(study.get_trials(deepcopy=False)) if self._given is None else self._given
 
     def _frame(self, study: Study, space: SearchSpace) -> SearchFrame:
@@ -153,10 +163,12 @@ class ALOQSampler(BaseSampler):
 
 
 def aloq_best(study: Study, sampler: ALOQSampler | None = None) -> Best:
-    """The parameters believed best in expectation over the environment: `.policy`, `.mean`, `.std`, and `.interval` of 90 %.
+    """Return the parameters believed best in expectation over the environment.
 
-    Optuna's `study.best_trial` is the luckiest draw instead: the highest return in any environment, however unlikely. `sampler` is the
-    study's own if not given; one made elsewhere knows what the environment is, for a study loaded without.
+    The result has `.policy`, `.mean`, `.std`, and the 90 % `.interval`. By contrast, Optuna's
+    `study.best_trial` is the trial with the best return in any environment, however unlikely that
+    environment is. `sampler` is by default the study's own. Give one if the study was loaded
+    without it, because the sampler knows the distribution of the environment.
     """
     chosen = study.sampler if sampler is None else sampler
     if not isinstance(chosen, ALOQSampler):
@@ -186,10 +198,10 @@ def _check_single(study: Study) -> None:
 
 
 def _key(study: Study, frame: SearchFrame) -> str:
-    """What a method's state holds for."""
+    """Return a key of the study and the search space for which a method's state is valid."""
     return f"{study.study_name} {frame.space}"
 
 
 def _latest(study: Study, trial: FrozenTrial) -> FrozenTrial:
-    """The trial as it stands in the storage, with what this sampler wrote."""
+    """Return the trial from the storage, including what this sampler wrote."""
     return study._storage.get_trial(trial._trial_id)

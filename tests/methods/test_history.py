@@ -56,6 +56,7 @@ def test_a_policy_is_spent_once_every_environment_is_known_and_sure_to_repeat() 
 @pytest.mark.parametrize("outcome", ["pending", "failed"])
 def test_a_policy_of_which_nothing_was_told_is_spent_too(outcome: str) -> None:
     both = np.array([[0.1, 0.0], [0.1, 1.0], [0.5, 1.0]])
-    asked = replace(history([1.0], np.array([[0.9, 0.0]])), **{outcome: both})
+    told = history([1.0], np.array([[0.9, 0.0]]))
+    asked = replace(told, pending=both) if outcome == "pending" else replace(told, failed=both)
     np.testing.assert_array_equal(asked.spent(1, environments=2.0), [[0.1]])
     assert not len(asked.spent(1, environments=3.0))

@@ -136,7 +136,7 @@ class Keyed(Wanderer):
     """Looks up a number, which JSON turns into a text."""
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
-        shift = 0 if state is None else state.get(7, 1)
+        shift = 0 if state is None else state.get(7, 1)  # type: ignore[call-overload]  # on purpose
         point = drawn(encoding, np.random.default_rng([seed, history.asked, shift]), 1)[0]
         return Suggestion(point, {7: 2})  # type: ignore[dict-item]
 

@@ -137,6 +137,7 @@ def test_the_tutorial_runs_in_processes(monkeypatch: pytest.MonkeyPatch) -> None
     assert study.counts.told == 6
 
 
+@pytest.mark.slow
 def test_inference_drives_at_a_speed_that_the_likely_frictions_allow() -> None:
     """Given the 50 frictions, the best speed is 9.15 and worth as much; at the most probable friction alone, 10.33 would do."""
     names = run("docs/howto/inference.md")

@@ -26,7 +26,10 @@ class Comparison:
     reference: Run
 
 
-@pytest.fixture(scope="module", params=CASES)
+LONG = {"flat", "sharp", "undecided"}  # NUTS takes half a minute on each
+
+
+@pytest.fixture(scope="module", params=[pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in CASES])
 def comparison(request: pytest.FixtureRequest) -> Comparison:
     case: Case = CASES[request.param]
     chains = warmed_up(case)

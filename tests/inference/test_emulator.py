@@ -63,6 +63,7 @@ def test_an_emulator_that_knows_little_says_so() -> None:
     assert (np.abs(error) < 3).mean() > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::aloq.InferenceWarning")  # few chains, and short ones, so that many runs are affordable
 def test_ranks_of_the_truth_are_uniform() -> None:
     """Simulation-based calibration as for the sampler, with one emulator for all data sets. chi² over 5 bins; false alarm 1e-4."""

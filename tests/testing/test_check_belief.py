@@ -29,8 +29,8 @@ CHOICES = {"choices": problems()["choices"]}
     ("model", "on"),
     [
         (Model(), problems()),
-        (Model(kernel="matern52"), NUMBERS),
-        (Model(kernel=Constant() * SE() + Constant() * SE("policy"), warp="none"), CHOICES),
+        pytest.param(Model(kernel="matern52"), NUMBERS, marks=pytest.mark.slow),
+        pytest.param(Model(kernel=Constant() * SE() + Constant() * SE("policy"), warp="none"), CHOICES, marks=pytest.mark.slow),
         (QuadraticModel(), problems()),
     ],
     ids=["se", "matern52", "main effects", "toy"],

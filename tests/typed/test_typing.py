@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 EXAMPLE = Path(__file__).with_name("example.py")
+pytestmark = pytest.mark.slow  # mypy reads NumPy and pandas anew
 
 
 def mypy(path: Path, folder: Path) -> str:
     """What a user's own mypy says about a file, in a folder with no configuration of ours."""
-    pytest.importorskip("mypy")
     words = ["--strict", "--config-file=", "--no-error-summary", "--hide-error-context", f"--cache-dir={folder / 'cache'}", str(path)]
     done = subprocess.run([sys.executable, "-m", "mypy", *words], cwd=folder, capture_output=True, text=True, check=False, timeout=600)
     return done.stdout + done.stderr

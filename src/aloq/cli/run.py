@@ -41,9 +41,8 @@ def run(
 ) -> None:
     """Find a robust policy, and print it with its expected return.
 
-    STUDY.toml describes a problem and the program that simulates it: `aloq init` writes one.
-    FILE.py:problem is an aloq.Problem in a Python file that also has a function
-    `simulate(policy, environment)`. Options override the settings of the study file.
+    STUDY.toml describes a problem and its program: `aloq init` writes one. FILE.py:problem is an
+    aloq.Problem in a file that also has `simulate(policy, environment)`. Options override the file.
     """
     with clean_exit():
         from aloq.cli.jobs import load

@@ -143,11 +143,8 @@ def advance(
     """Let every chain make `moves` moves.
 
     Returns the chains, (S, P), the log posterior there, (S,), sums over the positions that they
-    visited, and the number of turns. Each turn is S evaluations.
-
-    Chains do not wait for each other within a move. A turn evaluates each chain's current proposal,
-    whichever move it belongs to. A chain at zero density, as can happen after new data, restarts at
-    `refuge`, (P,).
+    visited, and the number of turns. A turn evaluates each chain's current proposal, whichever move
+    it belongs to. A chain at zero density, as after new data, restarts at `refuge`, (P,).
     """
 
     def posterior(z: Array) -> Array:

@@ -43,7 +43,7 @@ from aloq.study.ledger import Ledger, replay
 from aloq.study.past import past_recommendations
 from aloq.study.running import interrupts, scratch
 from aloq.study.running.learning_process import LearningProcess
-from aloq.study.running.loop import PATIENCE, Flight, Plan, run
+from aloq.study.running.loop import PATIENCE, Flight, RunPlan, run
 from aloq.study.running.outcome import Simulate
 from aloq.study.running.prefetch import Prefetch
 from aloq.study.running.progress import Show, bar
@@ -221,14 +221,10 @@ class Study:
         return that is no number) ends the run at once and is not recorded. Ctrl-C ends the run too;
         what was told is kept. docs/howto/robustness.md has the details.
         """
-        plan = Plan(
-            check_simulate(simulate),
-            whole("evaluations", evaluations, least=1),
-            whole("parallel", parallel, least=1),
-            whole("retries", retries, least=0),
-            whole("patience", patience, least=1),
-        )
-        executor, timeout = check_executor(executor), check_timeout(timeout)
+        plan = RunPlan(check_simulate(simulate), evaluations, parallel, retries, patience)
+        self._carry_out(plan, check_executor(executor), check_timeout(timeout), progress)
+
+    def _carry_out(self, plan: RunPlan, executor: Executors, timeout: float | None, progress: Show) -> None:
         self._book.check_open()
         with interrupts.held(), self._alone():
             try:
@@ -240,7 +236,7 @@ class Study:
                     print(f"Interrupted: {kept}. Run the script again to go on.", file=sys.stderr)
                 raise
 
-    def _run(self, plan: Plan, executor: Executors, timeout: float | None, progress: Show) -> None:
+    def _run(self, plan: RunPlan, executor: Executors, timeout: float | None, progress: Show) -> None:
         with ExitStack() as stack:
             report = stack.enter_context(bar(progress, self.evaluations, plan.evaluations))
             workers = stack.enter_context(closing(Workers(executor, plan.parallel, timeout)))

@@ -11,6 +11,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from aloq.problem.errors import AloqError, StudyError
+from aloq.study.checks import whole
 from aloq.study.running.interrupts import released
 from aloq.study.running.outcome import Outcome, Simulate
 from aloq.study.running.prefetch import Prefetch
@@ -27,7 +28,7 @@ _LIVES = 3
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """What a run has to do. `patience` is the number of failures in a row that end it."""
 
     simulate: Simulate
@@ -35,6 +36,10 @@ class Plan:
     parallel: int
     retries: int
     patience: int
+
+    def __post_init__(self) -> None:
+        for name, least in (("evaluations", 1), ("parallel", 1), ("retries", 0), ("patience", 1)):
+            object.__setattr__(self, name, whole(name, getattr(self, name), least))
 
 
 @dataclass
@@ -149,7 +154,7 @@ def _finished(future: Future[Outcome]) -> bool:
     return future.done() and not future.cancelled() and future.exception() is None
 
 
-def run(study: Study, flight: Flight, prefetch: Prefetch, plan: Plan, report: Report) -> None:
+def run(study: Study, flight: Flight, prefetch: Prefetch, plan: RunPlan, report: Report) -> None:
     """Keep trials in flight until the study holds `plan.evaluations` returns."""
     failures, failures_count = 0, study.problem.failure_value is not None
     try:

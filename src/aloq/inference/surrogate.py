@@ -22,7 +22,8 @@ from aloq.numerics.padding import pad
 from aloq.problem.checks import Array
 from aloq.problem.encoding import Encoding
 
-# Environments are predicted in batches of two sizes, so only two functions are compiled.
+# Environments are predicted 64 at a time, or in multiples of 256, so that few functions are
+# compiled.
 FEW, MANY = 64, 256
 
 

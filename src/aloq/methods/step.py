@@ -139,7 +139,7 @@ class WholeSpace(Search):
     def promising(self) -> Array:
         now, rule = self.now, heeding(self.rules.policy, self.now.failures)
         spent = now.history.spent(now.encoding.policy_dim, now.encoding.environment_count)
-        return most_promising(self.rules.maximiser, rule, now.belief, now.encoding, now.policies, self.now.leader, spent, now.seeded(1))
+        return most_promising(self.rules.maximiser, rule, now.belief, now.encoding, now.policies, now.leader, spent, now.seeded(1))
 
     def doubts(self, pi: Array) -> tuple[float, float]:
         _, (leader, promising) = evaluate(self.now.belief, np.stack([self.now.leader, pi]), smallest=2)
@@ -171,8 +171,8 @@ class FewCandidates(WholeSpace):
             return self._first
         now, rule = self.now, heeding(self.rules.policy.after_first(), self.now.failures)
         some = _scattered(now, CANDIDATES - 1, now.seeded(1))
-        start = self.now.leader if self._first is None else self._first
-        reference = rule.reference(now.belief, now.policies, self.now.leader, now.seeded(1))
+        start = now.leader if self._first is None else self._first
+        reference = rule.reference(now.belief, now.policies, now.leader, now.seeded(1))
         return exhaustive(rule, now.belief, np.concatenate([start[None], some]), reference)
 
     def await_pair(self, point: Array) -> None:

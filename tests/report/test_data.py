@@ -45,7 +45,7 @@ def test_simulated_policies_are_those_of_told_trials(study: Any) -> None:
     assert all(set(policy) == set(study.problem.policy_names) for policy in policies)
 
 
-def test_spending_counts_simulations(study: Any) -> None:
+def test_shares_counts_simulations(study: Any) -> None:
     for name in study.problem.environment_names:
         spent = simulated_shares(study, name)
         assert spent.share.sum() == pytest.approx(1.0)
@@ -54,7 +54,7 @@ def test_spending_counts_simulations(study: Any) -> None:
         np.testing.assert_allclose(spent.share * 30, np.round(spent.share * 30), atol=1e-9)
 
 
-def test_spending_keeps_the_values_of_a_small_support(arm_study: Any) -> None:
+def test_shares_keeps_the_values_of_a_small_support(arm_study: Any) -> None:
     spent = simulated_shares(arm_study, "wall")
     walls, weights = collision.walls()
     assert spent.numeric
@@ -64,7 +64,7 @@ def test_spending_keeps_the_values_of_a_small_support(arm_study: Any) -> None:
     assert spent.share[3] == np.mean(np.isclose(told["environment.wall"], walls[3]))
 
 
-def test_spending_over_a_continuous_variable_is_binned() -> None:
+def test_shares_over_a_continuous_variable_is_binned() -> None:
     problem = Problem(policy={"gain": (0.0, 1.0)}, environment={"wind": stats.norm(3.0, 1.0)})
     winds = [*np.linspace(-1, 1, 10), *np.linspace(3, 5, 30), 99.0]  # the last one beyond all bins
     rows = pd.DataFrame({"state": "told", "environment.wind": winds})

@@ -53,8 +53,8 @@ def test_what_drivers_add_sums_to_nothing(study: Study, name: str, count: int) -
     assert sum(heights) == pytest.approx(0, abs=1e-9 * np.abs(heights).max())
 
 
-def test_spending_and_sensitivity_show_every_value_and_column(study: Study) -> None:
-    _, probability = line(plots.spending(study, "load"), "probability").get_data()
+def test_simulated_environments_and_sensitivity_show_every_value_and_column(study: Study) -> None:
+    _, probability = line(plots.simulated_environments(study, "load"), "probability").get_data()
     np.testing.assert_allclose(probability, [90, 9, 1])
     labels = [label.get_text() for label in plots.sensitivity(study).get_yticklabels()]
     assert labels == ["speed", "gear", "load", "road: dry", "road: wet", "road: ice"]
@@ -76,7 +76,7 @@ def test_mistakes_are_named(study: Study) -> None:
     with pytest.raises(ProblemError, match="Did you mean 'speed'"):
         plots.policy(study, "sped")
     with pytest.raises(ProblemError, match=r"environment variable that varies \(load, road\)"):
-        plots.spending(study, "wind")
+        plots.simulated_environments(study, "wind")
     gradient, glance = (Study(small_problem(), method, seed=0) for method in (Reinforce(), Glance()))
     gradient.optimize(drive, 4, progress=False)
     glance.optimize(drive, 4, progress=False)

@@ -26,7 +26,7 @@ from aloq.problem.encoding import Encoding
 from aloq.problem.errors import ProblemError, StudyError
 from aloq.problem.problem import Problem
 from aloq.problem.variables import Choice
-from aloq.study.checks import LONGEST, kept, real, shown
+from aloq.study.checks import LONGEST, real, shown, storable
 from aloq.study.journal.file import read
 from aloq.study.running.outcome import evaluate
 from aloq.study.study import Study
@@ -89,18 +89,18 @@ def test_ctrl_c_in_a_simulation_is_no_failure() -> None:
 
 @pytest.mark.parametrize("text", ["", "x" * LONGEST, "ä" * (LONGEST // 2), "\U0001f600"])
 def test_a_reason_that_fits_is_kept_as_it_is(text: str) -> None:
-    assert kept(text) == text
+    assert storable(text) == text
 
 
 @pytest.mark.parametrize("letter", ["x", "ä", "€", "\U0001f600", "\ud800"])
 def test_a_huge_reason_keeps_its_beginning_and_its_end(letter: str) -> None:
-    short = kept("begin" + letter * 100_000 + "end")
+    short = storable("begin" + letter * 100_000 + "end")
     assert len(short.encode()) <= LONGEST
     assert len(short.encode()) > LONGEST - 100
     assert short.startswith("begin")
     assert short.endswith("end")
     assert re.search(r"\n\[\.\.\. \d+ bytes left out \.\.\.\]\n", short)
-    assert kept(short) == short
+    assert storable(short) == short
 
 
 def test_halves_of_surrogate_pairs_do_no_harm(path: Path) -> None:

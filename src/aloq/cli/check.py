@@ -62,10 +62,10 @@ def _simulate(job: RunRequest, trials: list[Trial]) -> list[float]:
     from aloq.study.running.workers import Workers
 
     found = []
-    with closing(Workers(None, 1, job.timeout)) as crew:
+    with closing(Workers(None, 1, job.timeout)) as workers:
         for trial in trials:
             typer.echo(_described(job, trial))
-            outcome = crew.submit(job.simulate, trial).result()
+            outcome = workers.submit(job.simulate, trial).result()
             if outcome.value is None:
                 typer.echo(f"  failed after {outcome.seconds:.2g} s: {outcome.reason}")
                 raise typer.Exit(1)

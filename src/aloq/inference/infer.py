@@ -98,7 +98,7 @@ def infer(
 
 
 def _enumerated(prior: Prior, likelihood: Likelihood, simulator: TrialSimulator) -> Posterior:
-    u, mass = prior.atoms()
+    u, mass = prior.listed()
     log_weights = likelihood(u) + np.log(mass)
     best = int(np.argmax(log_weights))
     _check_fit(prior, likelihood, u[best])

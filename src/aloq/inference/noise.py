@@ -22,11 +22,11 @@ import numpy as np
 
 from aloq.inference.trials import Trials
 from aloq.problem import checks
-from aloq.problem.atoms import Atoms
 from aloq.problem.checks import Array
 from aloq.problem.continuous import Continuous
-from aloq.problem.environment import plain_environment, sources
+from aloq.problem.environment import checked_environment, sources
 from aloq.problem.errors import ProblemError
+from aloq.problem.listed_law import ListedLaw
 from aloq.problem.variables import Choice
 
 # Standard deviations lie on a geometric grid between two quantiles. For a law over six decades,
@@ -55,7 +55,7 @@ class GaussianNoise:
         """Standard deviations (q,), ascending, and their probabilities (q,)."""
         if isinstance(self.std, int | float | np.number):
             return np.array([float(self.std)]), np.ones(1)
-        (source,) = sources(plain_environment({"std": self.std}))
+        (source,) = sources(checked_environment({"std": self.std}))
         std, mass = _binned(source) if isinstance(source, Continuous) else _listed(source)
         if not std.min() > 0:
             raise ProblemError(f"a law of `std` must be on numbers above 0, but has {std.min():g}. Truncate it, or use stats.halfnorm.")
@@ -92,8 +92,8 @@ def _binned(law: Continuous) -> tuple[Array, Array]:
     return np.sqrt(edges[1:] * edges[:-1])[kept], checks.normalized(mass[kept])
 
 
-def _listed(law: Atoms) -> tuple[Array, Array]:
-    if not all(isinstance(value, int | float) for value in map(checks.plain, law.columns[0])):
+def _listed(law: ListedLaw) -> tuple[Array, Array]:
+    if not all(isinstance(value, int | float) for value in map(checks.python_value, law.columns[0])):
         raise ProblemError("a law of `std` must be on numbers, but got labels. Write Discrete(values, p).")
     std = np.asarray(law.columns[0], dtype=np.float64)
     order = np.argsort(std)

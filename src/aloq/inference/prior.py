@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 
 from aloq.problem import checks
-from aloq.problem.atoms import Atoms
 from aloq.problem.axes import Axis
 from aloq.problem.checks import Array, Value
 from aloq.problem.continuous import Continuous
 from aloq.problem.encoding import check_distinct
-from aloq.problem.environment import Source, plain_environment, sources
+from aloq.problem.environment import Source, checked_environment, sources
 from aloq.problem.errors import ProblemError
+from aloq.problem.listed_law import ListedLaw
 from aloq.problem.variables import Choice
 
 # Up to this many joint values are enumerated; more are sampled.
@@ -45,7 +45,7 @@ class Prior:
 
         Labels are refused, because a sample of the posterior holds numbers.
         """
-        plain = plain_environment(environment)
+        plain = checked_environment(environment)
         labels = [name for name, law in plain.items() if isinstance(law, Choice)] if isinstance(plain, Mapping) else []
         if labels:
             raise ProblemError(
@@ -67,7 +67,7 @@ class Prior:
     @property
     def enumerable(self) -> bool:
         """Whether there are few enough joint values to evaluate every one."""
-        sizes = [len(source.weights) if isinstance(source, Atoms) else np.inf for source in self.sources]
+        sizes = [len(source.weights) if isinstance(source, ListedLaw) else np.inf for source in self.sources]
         return bool(np.prod(sizes) <= LIMIT)
 
     @cached_property
@@ -97,12 +97,12 @@ class Prior:
                     out += np.log(source.weights[_index(source, level)])
         return out
 
-    def atoms(self) -> tuple[Array, Array]:
+    def listed(self) -> tuple[Array, Array]:
         """Return levels (R, F) and probabilities (R,) of every joint value.
 
         All parts must list values.
         """
-        parts = [_middles(source) for source in self.sources if isinstance(source, Atoms)]
+        parts = [_middles(source) for source in self.sources if isinstance(source, ListedLaw)]
         u = np.array(list(product(*(levels for levels, _ in parts))))
         weights = np.array([np.prod(row) for row in product(*(mass for _, mass in parts))])
         return u, checks.normalized(weights)
@@ -114,20 +114,20 @@ class Prior:
                 yield source.quantile(level).tolist()
             else:
                 index = _index(source, level)
-                yield from ([checks.plain(column[i]) for i in index] for column in source.columns)
+                yield from ([checks.python_value(column[i]) for i in index] for column in source.columns)
 
 
-def _index(atoms: Atoms, level: Array) -> Any:
+def _index(law: ListedLaw, level: Array) -> Any:
     """Return which listed value each level stands for; never one of probability 0."""
-    happens = np.flatnonzero(atoms.weights > 0)
-    found = np.searchsorted(np.cumsum(atoms.weights[happens]), level, side="right")
+    happens = np.flatnonzero(law.weights > 0)
+    found = np.searchsorted(np.cumsum(law.weights[happens]), level, side="right")
     return happens[np.minimum(found, len(happens) - 1)]
 
 
-def _middles(atoms: Atoms) -> tuple[Array, Array]:
+def _middles(law: ListedLaw) -> tuple[Array, Array]:
     """Return a level in the middle of each value's step, and its probability.
 
     Values of probability 0 are left out.
     """
-    mass = atoms.weights[atoms.weights > 0]
+    mass = law.weights[law.weights > 0]
     return np.cumsum(mass) - mass / 2, mass

@@ -42,7 +42,7 @@ class Trials:
         of = []
         for policy, _ in pairs:
             check_names(policy, names, "each policy of `trials`")
-            plain = {name: checks.plain(policy[name]) for name in names}
+            plain = {name: checks.python_value(policy[name]) for name in names}
             if plain not in policies:
                 policies.append(plain)
             of.append(policies.index(plain))

@@ -20,11 +20,11 @@ from aloq.integrations.toml_lines import line_of
 from aloq.methods import registry
 from aloq.problem import checks, frozen, objective
 from aloq.problem.distributions import Discrete, Samples
-from aloq.problem.environment import plain_environment, sources
+from aloq.problem.environment import checked_environment, sources
 from aloq.problem.errors import AloqError, ProblemError, nearest
 from aloq.problem.objective import Expectation, Objective
 from aloq.problem.problem import Problem, check_direction
-from aloq.problem.spaces import plain_policy, space_of
+from aloq.problem.spaces import checked_policy, space_of
 from aloq.problem.variables import Archive, Choice, Integer, Real
 from aloq.study.arguments import check_seed, check_timeout
 from aloq.study.checks import whole
@@ -132,10 +132,10 @@ def _syntax(path: Path, error: tomllib.TOMLDecodeError) -> ProblemError:
 def _problem(source: _Source, data: Mapping[str, Any]) -> Problem:
     folder = source.path.parent
     policy = _archive(source, data) or _table(
-        source, data, "policy", _POLICY_FORMS, _policy_variable, lambda each: space_of(plain_policy(each))
+        source, data, "policy", _POLICY_FORMS, _policy_variable, lambda each: space_of(checked_policy(each))
     )
     law = partial(_law, folder)
-    environment = _table(source, data, "environment", _ENVIRONMENT_FORMS, law, lambda each: sources(plain_environment(each)))
+    environment = _table(source, data, "environment", _ENVIRONMENT_FORMS, law, lambda each: sources(checked_environment(each)))
     chosen = (policy.names or ()) if isinstance(policy, Archive) else policy
     for name in environment:
         if name in chosen:

@@ -209,7 +209,7 @@ class ChoiceAxis(Axis):
         return (u > 0.5).sum(axis=1)
 
     def _index(self, value: Any) -> int:
-        value = checks.plain(value)
+        value = checks.python_value(value)
         # Only plain values can be labels. Other objects may define == and hash as they like.
         if value is None or isinstance(value, bool | int | float | str):
             index = self._places.get(label_key(value))

@@ -19,7 +19,7 @@ Value = None | bool | int | float | str
 SUM_TOLERANCE = 1e-8
 
 
-def plain(value: Any) -> Any:
+def python_value(value: Any) -> Any:
     """Return the Python number that a scalar of NumPy (or another array library) holds.
 
     Anything else is returned as it is.
@@ -29,7 +29,7 @@ def plain(value: Any) -> Any:
 
 def number(value: Any, what: str) -> int | float:
     """Return `value` as a finite Python number, or raise an error that begins with `what`."""
-    value = plain(value)
+    value = python_value(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ProblemError(f"{what} must be a number, but got {value!r}{_kind(value)}. Write it as 2 or 2.0.")
     if not _is_finite(value):
@@ -55,7 +55,7 @@ def sequence(values: Any, what: str) -> list[Any]:
         raise ProblemError(f"{what} must be a list, but got a dict. Write values=list(d), p=list(d.values()).")
     if isinstance(values, str | bytes | set | frozenset) or not isinstance(values, Iterable):
         raise ProblemError(f"{what} must be a list, but got {values!r}{_kind(values)}. Write it in [brackets].")
-    return [plain(value) for value in values]
+    return [python_value(value) for value in values]
 
 
 def probabilities(p: Any, count: int, what: str) -> tuple[float, ...]:
@@ -152,7 +152,7 @@ def _numeric(points: Any, what: str) -> Array:
 
 def _unboxed(points: NDArray[Any], what: str, way_out: str) -> Array:
     # pandas makes object columns of ints next to None, and of mixed number types.
-    if points.dtype.kind == "O" and all(isinstance(plain(v), int | float) or v is None for v in points.flat):
+    if points.dtype.kind == "O" and all(isinstance(python_value(v), int | float) or v is None for v in points.flat):
         return points.astype(np.float64)
     raise ProblemError(f"the points of {what} must be numbers, but got an array of {points.dtype}. {way_out}")
 

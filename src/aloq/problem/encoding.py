@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from aloq.problem.axes import Axis
 from aloq.problem.checks import Array, Value
-from aloq.problem.environment import Source, plain_environment, sources
+from aloq.problem.environment import Source, checked_environment, sources
 from aloq.problem.errors import ProblemError
 from aloq.problem.laws import ContinuousLaw, Law, law_on
 from aloq.problem.objective import Expectation, Objective
@@ -114,7 +114,7 @@ class Encoding:
 
         Variables and coordinates stay the same.
         """
-        found = sources(plain_environment(environment))
+        found = sources(checked_environment(environment))
         names = [name for source in found for name in source.names]
         check_distinct(names, "`environment`")
         check_names(dict.fromkeys(names), [axis.name for axis in self.axes], "environment")

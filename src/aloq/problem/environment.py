@@ -6,17 +6,17 @@ import numbers
 from collections.abc import Mapping
 from typing import Any
 
-from aloq.problem import atoms, checks, frozen
-from aloq.problem.atoms import Atoms
+from aloq.problem import checks, frozen, listed_law
 from aloq.problem.continuous import Continuous, continuous
 from aloq.problem.distributions import Discrete, Samples
 from aloq.problem.errors import ProblemError
+from aloq.problem.listed_law import ListedLaw
 from aloq.problem.variables import Archive, Choice, Integer, Real
 
-Source = Atoms | Continuous
+Source = ListedLaw | Continuous
 
 
-def plain_environment(environment: Any) -> Samples | dict[str, Any]:
+def checked_environment(environment: Any) -> Samples | dict[str, Any]:
     """Return the environment in its stored form.
 
     All columns of samples have names there, and a scipy law with listed values is a `Discrete`.
@@ -36,7 +36,7 @@ def plain_environment(environment: Any) -> Samples | dict[str, Any]:
 def sources(environment: Samples | Mapping[str, Any]) -> tuple[Source, ...]:
     """Return the independent laws of a plain environment, in order."""
     if isinstance(environment, Samples):
-        return (atoms.samples(environment.names or (), environment),)
+        return (listed_law.samples(environment.names or (), environment),)
     return tuple(_source(name, law) for name, law in environment.items())
 
 
@@ -58,16 +58,16 @@ def _source(name: str, law: Any) -> Source:
 
 def _read(name: str, law: Any) -> Source:
     if isinstance(law, Discrete):
-        return atoms.discrete(name, law)
+        return listed_law.discrete(name, law)
     if isinstance(law, Choice):
-        return atoms.choice(name, law)
+        return listed_law.choice(name, law)
     if isinstance(law, Samples):
-        return atoms.samples((name,) if law.points.shape[1] == 1 else law.names or (), law)
+        return listed_law.samples((name,) if law.points.shape[1] == 1 else law.names or (), law)
     if frozen.is_unfrozen(law):
         raise ProblemError(_freeze(law))
     if not isinstance(law, type) and hasattr(law, "ppf") and hasattr(law, "cdf"):
         if hasattr(law, "pmf"):
-            return atoms.enumerated(name, law)
+            return listed_law.enumerated(name, law)
         if hasattr(law, "pdf"):
             return continuous(name, law)
     raise ProblemError(_refusal(law))

@@ -15,12 +15,12 @@ from functools import cached_property
 
 import numpy as np
 
-from aloq.problem.atoms import Atoms
 from aloq.problem.axes import Axis, RealAxis
 from aloq.problem.checks import Array, Value, normalized
 from aloq.problem.compress import LIMIT, compress
 from aloq.problem.continuous import Continuous
 from aloq.problem.errors import ProblemError
+from aloq.problem.listed_law import ListedLaw
 from aloq.problem.rows import Rows, merged
 
 # The mass of a new law that may lie outside the problem's range. With more, a study's answers would
@@ -132,7 +132,7 @@ class ContinuousLaw(Law):
         return replace(self, nodes=nodes, weights=weights)
 
 
-def law_on(source: Atoms | Continuous, axes: Sequence[Axis]) -> Law:
+def law_on(source: ListedLaw | Continuous, axes: Sequence[Axis]) -> Law:
     """Return the law of `source` on given axes.
 
     These are its own axes, or those of a problem with the same variables.
@@ -140,15 +140,15 @@ def law_on(source: Atoms | Continuous, axes: Sequence[Axis]) -> Law:
     return _continuous(source, axes[0]) if isinstance(source, Continuous) else _finite(_within(source, axes), axes)
 
 
-def _finite(atoms: Atoms, axes: Sequence[Axis]) -> FiniteLaw:
-    happens = np.flatnonzero(atoms.weights > 0)
-    columns = [c[happens] if isinstance(c, np.ndarray) else [c[int(i)] for i in happens] for c in atoms.columns]
-    rows, group = merged(atoms.names, columns, axes)
-    mass = normalized(np.bincount(group, weights=atoms.weights[happens]))
+def _finite(law: ListedLaw, axes: Sequence[Axis]) -> FiniteLaw:
+    happens = np.flatnonzero(law.weights > 0)
+    columns = [c[happens] if isinstance(c, np.ndarray) else [c[int(i)] for i in happens] for c in law.columns]
+    rows, group = merged(law.names, columns, axes)
+    mass = normalized(np.bincount(group, weights=law.weights[happens]))
     nodes, weights = (rows.unit, mass) if len(mass) <= LIMIT else compress(rows.unit, mass)
     for array in (mass, nodes, weights):
         array.flags.writeable = False
-    return FiniteLaw(atoms.names, nodes, weights, rows, mass)
+    return FiniteLaw(law.names, nodes, weights, rows, mass)
 
 
 def _continuous(source: Continuous, axis: Axis) -> ContinuousLaw:
@@ -166,16 +166,16 @@ def _continuous(source: Continuous, axis: Axis) -> ContinuousLaw:
     return ContinuousLaw((name,), nodes, weights, source, axis, float(start), float(end))
 
 
-def _within(atoms: Atoms, axes: Sequence[Axis]) -> Atoms:
-    """Return endless atoms without the part outside the axis, and other atoms as they are."""
+def _within(law: ListedLaw, axes: Sequence[Axis]) -> ListedLaw:
+    """Return an endless law without the part outside the axis, and another law as it is."""
     axis = axes[0]
-    if not atoms.endless or not isinstance(axis, RealAxis):
-        return atoms
-    values = np.asarray(atoms.columns[0], dtype=np.float64)
+    if not law.endless or not isinstance(axis, RealAxis):
+        return law
+    values = np.asarray(law.columns[0], dtype=np.float64)
     inside = (values >= axis.low) & (values <= axis.high)
-    _check_outside(axis, float(atoms.weights[~inside].sum()))
-    kept = [value for value, keep in zip(atoms.columns[0], inside, strict=True) if keep]
-    return Atoms(atoms.names, (kept,), normalized(atoms.weights[inside]), atoms.axes)
+    _check_outside(axis, float(law.weights[~inside].sum()))
+    kept = [value for value, keep in zip(law.columns[0], inside, strict=True) if keep]
+    return ListedLaw(law.names, (kept,), normalized(law.weights[inside]), law.axes)
 
 
 def _check_outside(axis: RealAxis, mass: float) -> None:

@@ -14,10 +14,10 @@ from aloq.problem import codec, frozen
 from aloq.problem.codec import EqualAsJSON, register
 from aloq.problem.distributions import Samples
 from aloq.problem.encoding import Encoding, encoding_of
-from aloq.problem.environment import Source, plain_environment, sources
+from aloq.problem.environment import Source, checked_environment, sources
 from aloq.problem.errors import ProblemError, nearest
 from aloq.problem.objective import Expectation, Objective
-from aloq.problem.spaces import Space, Variable, plain_policy, space_of
+from aloq.problem.spaces import Space, Variable, checked_policy, space_of
 from aloq.problem.variables import Archive
 
 DIRECTIONS = ("maximize", "minimize")
@@ -46,8 +46,8 @@ class Problem(EqualAsJSON):
     failure_value: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "policy", _read_only(plain_policy(self.policy)))
-        object.__setattr__(self, "environment", _read_only(plain_environment(self.environment)))
+        object.__setattr__(self, "policy", _read_only(checked_policy(self.policy)))
+        object.__setattr__(self, "environment", _read_only(checked_environment(self.environment)))
         _check_distinct(self._space.names, self.environment_names)
         check_direction(self.direction)
         _check_objective(self.objective)
@@ -75,7 +75,7 @@ class Problem(EqualAsJSON):
 
     @cached_property
     def _space(self) -> Space:
-        return space_of(self.policy)  # type: ignore[arg-type]  # plain_policy has turned bounds into Real
+        return space_of(self.policy)  # type: ignore[arg-type]  # checked_policy has turned bounds into Real
 
     @cached_property
     def _sources(self) -> tuple[Source, ...]:

@@ -32,7 +32,7 @@ class Rows:
 
     def row(self, index: int) -> dict[str, Value]:
         """Return the user's values at one row."""
-        return {name: checks.plain(column[index]) for name, column in zip(self.names, self.columns, strict=True)}
+        return {name: checks.python_value(column[index]) for name, column in zip(self.names, self.columns, strict=True)}
 
     def nearest(self, t: Array) -> Indices:
         """Return the number of the row closest to each row of t (m, w), in the unit cube."""

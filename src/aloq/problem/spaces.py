@@ -87,7 +87,7 @@ class Listed(Space):
         return self.rows.unit[self.rows.nearest(x)]
 
 
-def plain_policy(policy: Any) -> Archive | dict[str, Variable]:
+def checked_policy(policy: Any) -> Archive | dict[str, Variable]:
     """Return the policy in its stored form: bounds as `Real`, an archive's columns with names."""
     if isinstance(policy, Archive):
         return policy if policy.names else Archive(policy.points, [f"x{i}" for i in range(policy.points.shape[1])])

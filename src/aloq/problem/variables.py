@@ -29,7 +29,7 @@ class Real:
 
     def __post_init__(self) -> None:
         low, high = (float(checks.number(getattr(self, end), f"`{end}` of Real")) for end in ("low", "high"))
-        log = checks.plain(self.log)
+        log = checks.python_value(self.log)
         if not isinstance(log, bool):
             raise ProblemError(f"`log` must be True or False, but got {log!r}. Write Real(low, high, log=True).")
         _check_order(low, high)

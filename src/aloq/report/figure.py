@@ -31,7 +31,7 @@ def draw_study(study: Study, task: Task) -> Figure:
     grid = figure.add_gridspec(len(names), 2, width_ratios=[3, 2])
     draw_progress(figure.add_subplot(grid[:, 0]), progress(study, task), task)
     for row, name in enumerate(names):
-        draw_spending(figure.add_subplot(grid[row, 1]), simulated_shares(study, name), name)
+        draw_simulated_shares(figure.add_subplot(grid[row, 1]), simulated_shares(study, name), name)
     return figure
 
 
@@ -44,7 +44,7 @@ def draw_collision(study: Study, task: Task) -> Figure:
     grid = figure.add_gridspec(2, 2, height_ratios=[4, 1])
     scene = figure.add_subplot(grid[0, 0])
     draw_walls(scene, collision_scene(study.best().policy))
-    draw_spending(figure.add_subplot(grid[1, 0], sharex=scene), simulated_shares(study, "wall"), "position of the wall, x (m)")
+    draw_simulated_shares(figure.add_subplot(grid[1, 0], sharex=scene), simulated_shares(study, "wall"), "position of the wall, x (m)")
     draw_progress(figure.add_subplot(grid[:, 1]), progress(study, task), task)
     return figure
 
@@ -57,7 +57,7 @@ def draw_breakage(study: Study, task: Task) -> Figure:
     figure = blank(11, 6)
     grid = figure.add_gridspec(2, 2, height_ratios=[4, 1])
     draw_fragile(figure.add_subplot(grid[0, 0]), breakage_scene(study.best().policy))
-    draw_spending(figure.add_subplot(grid[1, 0]), simulated_shares(study, "strength"), "strength of the first joint")
+    draw_simulated_shares(figure.add_subplot(grid[1, 0]), simulated_shares(study, "strength"), "strength of the first joint")
     draw_progress(figure.add_subplot(grid[:, 1]), progress(study, task), task)
     return figure
 
@@ -107,7 +107,7 @@ def draw_postures(axes: Axes, scene: Scene, ignores: str) -> None:
     axes.plot(*scene.target, color=BLACK, marker="*", markersize=15, linestyle="none", label="target")
 
 
-def draw_spending(axes: Axes, spent: SimulatedShares, label: str) -> None:
+def draw_simulated_shares(axes: Axes, spent: SimulatedShares, label: str) -> None:
     """Draw the share of the simulations as bars, and the probability as dots."""
     places = np.array(spent.values) if spent.numeric else np.arange(len(spent.values))
     axes.vlines(places, 0, 100 * spent.share, color=ORANGE, linewidth=np.clip(100 / len(places), 3, 12), label="simulated")

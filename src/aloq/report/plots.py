@@ -15,7 +15,7 @@ from aloq.report import drivers as environment_drivers
 from aloq.report import sensitivity as lengths
 from aloq.report import slices
 from aloq.report.drawing import BLACK, BLUE, ORANGE, VERMILION, FigureError, blank, caption
-from aloq.report.figure import draw_spending
+from aloq.report.figure import draw_simulated_shares
 from aloq.report.simulated_shares import simulated_shares
 from aloq.report.study_view import StudyView
 from aloq.report.summary import MOMENTS
@@ -99,12 +99,12 @@ def drivers(study: Study, name: str, axes: Axes | None = None) -> Axes:
     return axes
 
 
-def spending(study: Study, name: str, axes: Axes | None = None) -> Axes:
+def simulated_environments(study: Study, name: str, axes: Axes | None = None) -> Axes:
     """Draw the shares of the simulations over an environment variable, beside its probabilities."""
     variables = [variable.name for variable in study.problem.encoding.axes if variable.width]
     _place(name, variables, "environment")
     axes = _axes(axes)
-    draw_spending(axes, simulated_shares(study, name), name)
+    draw_simulated_shares(axes, simulated_shares(study, name), name)
     return axes
 
 

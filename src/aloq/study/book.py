@@ -21,7 +21,7 @@ from aloq.study.checks import whole
 from aloq.study.journal import header
 from aloq.study.journal.file import Journal, text
 from aloq.study.journal.new_file import write_new
-from aloq.study.journal.record import Record, plain
+from aloq.study.journal.record import Record, as_record
 from aloq.study.ledger import Ledger, replay
 from aloq.study.running import interrupts
 from aloq.study.trial import Trial
@@ -119,7 +119,7 @@ class Book:
             if self.closed or self.rescued is None:
                 self.check_open()
             number = self._id(trial)
-            self.ledger.apply(plain("report of a simulation", {"event": report["event"], "id": number, **report}))
+            self.ledger.apply(as_record("report of a simulation", {"event": report["event"], "id": number, **report}))
             self._handed.discard(number)
             self._save("It need not be told again: free space or restore access, and go on.")
 

@@ -107,14 +107,14 @@ def described(error: BaseException) -> str:
 def message(error: BaseException) -> str:
     """Return the message of an exception, as a text that can be kept."""
     try:
-        return kept(str(error))
+        return storable(str(error))
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as trouble:
         return f"<its message cannot be made: {type(trouble).__name__}>"
 
 
-def kept(text: str) -> str:
+def storable(text: str) -> str:
     """Return a text in the form in which it is kept.
 
     A huge text keeps only its beginning and end. Halves of surrogate pairs are escaped.

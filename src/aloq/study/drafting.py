@@ -15,7 +15,7 @@ from aloq.methods.history import Array
 from aloq.methods.interface import Method, Suggestion, SuggestsMany
 from aloq.problem.encoding import Encoding
 from aloq.study.arguments import check_point
-from aloq.study.journal.record import Record, copied, plain
+from aloq.study.journal.record import Record, as_record, copied
 from aloq.study.ledger import Ledger, encoded, first_with
 from aloq.study.running.interrupts import checkpoint
 from aloq.study.running.learning_process import LearningProcess
@@ -68,7 +68,7 @@ class Drafts:
             if self._free(place):
                 break
         record = {"event": "ask", "id": self._history.asked, "policy": policy, "environment": environment}
-        return self._taken_in(plain("state of a method", record | {"state": suggestion.state}), place)
+        return self._taken_in(as_record("state of a method", record | {"state": suggestion.state}), place)
 
     def _free(self, point: Array) -> bool:
         return not any(np.any(np.all(points == point, axis=1)) for points in (self._history.pending, self._failed))

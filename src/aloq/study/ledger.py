@@ -23,7 +23,7 @@ from aloq.methods.interface import State
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import AloqError, JournalError, StudyError
 from aloq.problem.problem import Problem
-from aloq.study.checks import kept, real, shown
+from aloq.study.checks import real, shown, storable
 from aloq.study.journal.record import Record, copied, field
 from aloq.study.trial import Trial
 
@@ -104,7 +104,7 @@ class Ledger:
         elif event == "tell":
             self._settle(record, status="told", value=real(field(record, "value", (int, float))))
         elif event == "fail":
-            self._settle(record, status="failed", reason=kept(field(record, "reason", str)))
+            self._settle(record, status="failed", reason=storable(field(record, "reason", str)))
         else:
             raise StudyError(f"The event of a record must be 'ask', 'tell' or 'fail', but is {shown(event)}.")
 

@@ -34,7 +34,7 @@ from aloq.problem.problem import Problem
 from aloq.study.arguments import check_executor, check_method, check_problem, check_seed, check_served, check_simulate, check_timeout
 from aloq.study.best import Best, recommended
 from aloq.study.book import Book, Counts
-from aloq.study.checks import kept, real, shown, whole
+from aloq.study.checks import real, shown, storable, whole
 from aloq.study.drafting import Drafts
 from aloq.study.journal import header
 from aloq.study.journal.file import read
@@ -179,7 +179,7 @@ class Study:
         """Report that a simulation gave no value. Once this returns, the failure is on the disk."""
         if not isinstance(reason, str):
             raise StudyError(f"`reason` must be a string, but is {shown(reason)}. Use str(...).")
-        self._book.settle(trial, {"event": "fail", "reason": kept(reason), "seconds": seconds})
+        self._book.settle(trial, {"event": "fail", "reason": storable(reason), "seconds": seconds})
 
     def save_as(self, path: str | os.PathLike[str]) -> None:
         """Write everything that is known to a new journal. The file must not exist yet.

@@ -15,7 +15,7 @@ from study_stub import Alert
 from aloq.problem.errors import JournalError, StudyError
 from aloq.problem.problem import Problem
 from aloq.study.journal.file import Journal, parse, read, text
-from aloq.study.journal.record import dump, load, plain, sealed, unsealed
+from aloq.study.journal.record import as_record, dump, load, sealed, unsealed
 from aloq.study.journal.repair import repair
 from aloq.study.study import Study
 
@@ -344,4 +344,4 @@ def test_many_differences_are_cut_short(written: Path) -> None:
 @pytest.mark.parametrize("state", [{"a": float("nan")}, {"a": {1, 2}}, {"a": b""}])
 def test_a_state_must_be_plain(state: dict[str, Any]) -> None:
     with pytest.raises(StudyError, match=r"The state of a method must hold plain JSON values and finite numbers only, but: "):
-        plain("state of a method", state)
+        as_record("state of a method", state)

@@ -14,7 +14,7 @@ from aloq.problem.errors import AloqError, JournalError, ProblemError
 from aloq.problem.problem import Problem
 from aloq.study.arguments import check_method, check_seed
 from aloq.study.checks import described, shown
-from aloq.study.journal.record import Record, plain
+from aloq.study.journal.record import Record, as_record
 
 SCHEMA = 2  # of new journals
 _SHOWN = 5  # differences that a message quotes
@@ -23,7 +23,7 @@ _SHOWN = 5  # differences that a message quotes
 def make(problem: Problem, method: Method, seed: int) -> Record:
     """Return the header of a new journal."""
     header = {"format": "aloq-journal", "schema": SCHEMA, "aloq": aloq.__version__}
-    return plain("header of a journal", header | {"problem": problem.to_json(), "method": codec.to_json(method), "seed": seed})
+    return as_record("header of a journal", header | {"problem": problem.to_json(), "method": codec.to_json(method), "seed": seed})
 
 
 def restore(header: Record, source: str) -> tuple[Problem, Method, int]:

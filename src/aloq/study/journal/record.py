@@ -109,7 +109,7 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def plain(name: str, value: Mapping[str, Any]) -> Record:
+def as_record(name: str, value: Mapping[str, Any]) -> Record:
     """Return `value` as it will be read back, so a running and a resumed study see the same."""
     if not isinstance(value, Mapping):
         raise StudyError(f"The {name} must be a dict of plain JSON values, but is a {type(value).__name__}.")

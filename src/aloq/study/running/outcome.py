@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from aloq.problem.errors import SimulationError, StudyError
-from aloq.study.checks import NotANumberError, described, kept, message, real
+from aloq.study.checks import NotANumberError, described, message, real, storable
 
 Simulate = Callable[[dict[str, Any], dict[str, Any]], Any]
 
@@ -51,7 +51,7 @@ def _trace(error: BaseException) -> str:
     """Return the traceback without its first frame, which is that of `evaluate`."""
     frames = error.__traceback__ and error.__traceback__.tb_next
     try:
-        return kept("".join(traceback.format_exception(type(error), error, frames)).strip())
+        return storable("".join(traceback.format_exception(type(error), error, frames)).strip())
     except KeyboardInterrupt:
         raise
     except BaseException:  # formatting a strange exception may itself raise

@@ -24,7 +24,7 @@ MOST_LABELS = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Atoms:
+class ListedLaw:
     """R joint values of some variables."""
 
     names: tuple[str, ...]
@@ -34,30 +34,30 @@ class Atoms:
     endless: bool = False  # True: the list stops in a tail, and another problem's range may stop it earlier
 
 
-def discrete(name: str, law: Discrete) -> Atoms:
-    """The atoms of listed numbers."""
-    return Atoms((name,), (law.values,), _weights(law.p, len(law.values)), (number_axis(name, law.values),))
+def discrete(name: str, law: Discrete) -> ListedLaw:
+    """Return the law of listed numbers."""
+    return ListedLaw((name,), (law.values,), _weights(law.p, len(law.values)), (number_axis(name, law.values),))
 
 
-def choice(name: str, law: Choice) -> Atoms:
-    """The atoms of labels."""
+def choice(name: str, law: Choice) -> ListedLaw:
+    """Return the law of labels."""
     if len(law.values) > MOST_LABELS:
         raise ProblemError(
             f"a Choice of the environment must have {MOST_LABELS} labels or fewer, but got {len(law.values)}. "
             "Number them and use Discrete, where neighbours are alike; or draw some of them."
         )
-    return Atoms((name,), (law.values,), _weights(law.p, len(law.values)), (ChoiceAxis(name, law.values),))
+    return ListedLaw((name,), (law.values,), _weights(law.p, len(law.values)), (ChoiceAxis(name, law.values),))
 
 
-def samples(names: tuple[str, ...], law: Samples) -> Atoms:
-    """The atoms of a joint sample: its rows."""
+def samples(names: tuple[str, ...], law: Samples) -> ListedLaw:
+    """Return the law of a joint sample, whose values are its rows."""
     columns = tuple(np.ascontiguousarray(column) for column in law.points.T)
     axes = tuple(number_axis(name, column) for name, column in zip(names, columns, strict=True))
-    return Atoms(names, columns, _weights(law.weights, len(law.points)), axes)
+    return ListedLaw(names, columns, _weights(law.weights, len(law.points)), axes)
 
 
-def enumerated(name: str, law: Any) -> Atoms:
-    """The atoms of a frozen scipy law on the whole numbers, shifted by its `loc`."""
+def enumerated(name: str, law: Any) -> ListedLaw:
+    """Return the listed form of a frozen scipy law on the whole numbers, shifted by its `loc`."""
     check_scalar(law)
     low, high = _span(law)
     if not high - low < MOST:
@@ -70,7 +70,7 @@ def enumerated(name: str, law: Any) -> Atoms:
     if not abs(mass.sum() - 1) < 1e-6:
         raise ProblemError(f"a discrete law must lie on whole numbers, but its mass there sums to {mass.sum()}. Use Discrete(values, p).")
     kept = [int(v) if v == int(v) else float(v) for v in values[mass > 0]]
-    return Atoms((name,), (kept,), normalized(mass[mass > 0]), (number_axis(name, kept),), endless=True)
+    return ListedLaw((name,), (kept,), normalized(mass[mass > 0]), (number_axis(name, kept),), endless=True)
 
 
 def _span(law: Any) -> tuple[float, float]:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from aloq.problem.atoms import MISSING, enumerated
 from aloq.problem.errors import ProblemError
+from aloq.problem.listed_law import MISSING, enumerated
 
 
 @pytest.mark.parametrize(
@@ -28,11 +28,11 @@ from aloq.problem.errors import ProblemError
     ],
 )
 def test_all_but_a_billionth_is_listed(law: Any) -> None:
-    atoms = enumerated("n", law)
-    values = np.array(atoms.columns[0])
+    listed = enumerated("n", law)
+    values = np.array(listed.columns[0])
     assert law.pmf(values).sum() > 1 - MISSING - 1e-10  # scipy's pmf sums to 1 within 1e-10 itself
-    assert atoms.weights == pytest.approx(law.pmf(values), rel=1e-8)
-    assert all(type(value) is int for value in atoms.columns[0])
+    assert listed.weights == pytest.approx(law.pmf(values), rel=1e-8)
+    assert all(type(value) is int for value in listed.columns[0])
 
 
 def test_a_small_support_is_listed_whole() -> None:

@@ -21,6 +21,7 @@ from aloq.problem.variables import label_key
 
 # A value may lie outside its bounds by this part of the range: rounding makes 0.1 + 0.2 exceed 0.3.
 SLACK = 1e-9
+MOST_LISTED = 4096  # values of a number that are told apart exactly
 _SHOWN = 20  # labels quoted in a message
 _COMPARED = 1000  # labels that a misspelt one is compared with
 
@@ -32,7 +33,7 @@ class Linear:
     def forward(self, v: Array) -> Array:
         return v
 
-    def backward(self, g: Array) -> Array:
+    def backward(self, g: Any, xp: Any = np) -> Any:
         return g
 
 
@@ -43,8 +44,8 @@ class Log:
     def forward(self, v: Array) -> Array:
         return np.log(v)
 
-    def backward(self, g: Array) -> Array:
-        return np.exp(g)
+    def backward(self, g: Any, xp: Any = np) -> Any:
+        return xp.exp(g)
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ class Asinh:
     def forward(self, v: Array) -> Array:
         return np.arcsinh((v - self.center) / self.spread)
 
-    def backward(self, g: Array) -> Array:
-        return self.center + self.spread * np.sinh(g)
+    def backward(self, g: Any, xp: Any = np) -> Any:
+        return self.center + self.spread * xp.sinh(g)
 
 
 Scale = Linear | Log | Asinh
@@ -94,6 +95,17 @@ class Axis(ABC):
     def snap(self, u: Array) -> Array:
         """Return, for each row of u (m, w), the nearest coordinates that belong to a value."""
 
+    @abstractmethod
+    def numbers(self, u: Any, xp: Any = np) -> Any:
+        """Return the values at unit coordinates u (..., w), with the array library `xp`: (...).
+
+        A label is given by its number, counted from 0.
+        """
+
+    def number(self, value: Any) -> float:
+        """Return a value as `numbers` gives it."""
+        return float(value)
+
 
 @dataclass(frozen=True)
 class RealAxis(Axis):
@@ -103,6 +115,7 @@ class RealAxis(Axis):
     low: float
     high: float
     scale: Scale = Linear()
+    listed: tuple[float, ...] = ()  # the values that it takes, ascending, if they are few
 
     @property
     def width(self) -> int:
@@ -116,11 +129,22 @@ class RealAxis(Axis):
     def decode(self, u: Array) -> float:
         return float(self.values(u)[0])
 
-    def values(self, u: Array) -> Array:
+    def values(self, u: Any, xp: Any = np) -> Any:
         """Return the numbers at unit coordinates of any shape. 0 and 1 give the exact bounds."""
         start, length = self._extent()
-        v = np.clip(self.scale.backward(start + u * length), self.low, self.high)
-        return np.where(u <= 0, self.low, np.where(u >= 1, self.high, v))
+        v = xp.clip(self.scale.backward(start + u * length, xp), self.low, self.high)
+        return xp.where(u <= 0, self.low, xp.where(u >= 1, self.high, v))
+
+    def numbers(self, u: Any, xp: Any = np) -> Any:
+        values = self.values(u[..., 0], xp)
+        if not self.listed:
+            return values
+        # Rounding must not keep a formula from finding a listed value by == or >=.
+        listed = xp.asarray(self.listed)
+        above = xp.clip(xp.searchsorted(listed, values), 1, len(self.listed) - 1)
+        low, high = listed[above - 1], listed[above]
+        near = xp.where(values - low < high - values, low, high)
+        return xp.where(xp.abs(values - near) <= SLACK * (self.high - self.low), near, values)
 
     def snap(self, u: Array) -> Array:
         return np.clip(u, 0.0, 1.0)
@@ -167,8 +191,11 @@ class IntegerAxis(Axis):
         steps = self.high - self.low
         return np.asarray(np.rint(np.clip(u, 0.0, 1.0) * steps) / steps)
 
+    def numbers(self, u: Any, xp: Any = np) -> Any:
+        return self.low + xp.rint(xp.clip(u[..., 0], 0.0, 1.0) * (self.high - self.low))
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True)
 class ChoiceAxis(Axis):
     """One of k labels.
 
@@ -194,6 +221,13 @@ class ChoiceAxis(Axis):
 
     def snap(self, u: Array) -> Array:
         return self._corners(self._indices(u))
+
+    def numbers(self, u: Any, xp: Any = np) -> Any:
+        found = xp.argmax(u, axis=-1) if self.width > 1 else xp.sum(u > 0.5, axis=-1)
+        return found + 0.0
+
+    def number(self, value: Any) -> float:
+        return float(self._index(value))
 
     def _corners(self, indices: Any) -> Array:
         """The coordinates (m, w) of m labels."""
@@ -251,11 +285,16 @@ class ConstantAxis(Axis):
     def snap(self, u: Array) -> Array:
         return u
 
+    def numbers(self, u: Any, xp: Any = np) -> Any:
+        return xp.full(u.shape[:-1], float(self.value))
+
 
 def number_axis(name: str, values: Sequence[int | float] | Array) -> Axis:
     """Return the axis of a number, given the values that it takes."""
-    low, high = float(np.min(values)), float(np.max(values))
-    return RealAxis(name, low, high) if low < high else ConstantAxis(name, low)
+    found = np.unique(np.asarray(values, dtype=np.float64))
+    low, high = float(found[0]), float(found[-1])
+    listed = tuple(found.tolist()) if len(found) <= MOST_LISTED else ()
+    return RealAxis(name, low, high, listed=listed) if low < high else ConstantAxis(name, low)
 
 
 def _numbers(name: str, values: Sequence[Any] | Array) -> Array:

@@ -24,6 +24,7 @@ from aloq.problem.errors import ProblemError
 from aloq.problem.laws import ContinuousLaw, Law, law_on
 from aloq.problem.objective import Expectation, Objective
 from aloq.problem.spaces import Box, Space, check_names, encode_on
+from aloq.problem.valuation import Valuation
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,8 @@ class Factor:
 class Encoding:
     """A problem in the unit cube.
 
-    It holds the variables as columns, p(environment) as nodes in these, and the objective.
+    It holds the variables as columns, p(environment) as nodes in these, the objective, and the
+    worth of measured quantities.
     """
 
     policy_dim: int  # d
@@ -55,6 +57,7 @@ class Encoding:
     axes: tuple[Axis, ...] = ()  # of the environment's variables, in the order of its columns
     laws: tuple[Law, ...] = ()  # one for each factor
     objective: Objective = Expectation()  # noqa: RUF009  # frozen
+    valuation: Valuation | None = None  # None: a simulation gives the return alone
 
     @property
     def environment_count(self) -> float:
@@ -124,9 +127,10 @@ class Encoding:
     def without_environment(self) -> Encoding:
         """Return the encoding of the policies alone.
 
-        It is for methods that treat the variation with the environment as noise.
+        It is for methods that treat the variation with the environment as noise, and see the
+        return alone.
         """
-        return replace(self, environment_dim=0, warped=self.warped[: self.policy_dim], factors=(), axes=(), laws=())
+        return replace(self, environment_dim=0, warped=self.warped[: self.policy_dim], factors=(), axes=(), laws=(), valuation=None)
 
     def on_levels(self, count: int) -> Encoding:
         """Return the encoding with other nodes for every law with a density.
@@ -148,7 +152,7 @@ class Encoding:
         return t
 
 
-def encoding_of(space: Space, parts: Sequence[Source], objective: Objective) -> Encoding:
+def encoding_of(space: Space, parts: Sequence[Source], objective: Objective, valuation: Valuation | None = None) -> Encoding:
     """Return the encoding of a space of policies and the independent parts of an environment."""
     axes = tuple(axis for source in parts for axis in source.axes)
     laws = tuple(law_on(source, source.axes) for source in parts)
@@ -163,6 +167,7 @@ def encoding_of(space: Space, parts: Sequence[Source], objective: Objective) -> 
         axes=axes,
         laws=laws,
         objective=objective,
+        valuation=valuation,
     )
 
 

@@ -18,6 +18,7 @@ from aloq.problem.environment import Source, checked_environment, sources
 from aloq.problem.errors import ProblemError, nearest
 from aloq.problem.objective import Expectation, Objective
 from aloq.problem.spaces import Space, Variable, checked_policy, space_of
+from aloq.problem.valuation import Valuation, check_together, checked_measures, valuation
 from aloq.problem.variables import Archive
 
 DIRECTIONS = ("maximize", "minimize")
@@ -37,6 +38,11 @@ class Problem(EqualAsJSON):
     Give it if a failure, such as a crash, is the policy's fault. A failure then counts like any
     other return, in the expectation and in the budget. Without it, failures say nothing about
     returns. They are not repeated, and pairs that are likely to fail are avoided.
+
+    `measures` names quantities that the simulator reports in a dict in place of one number, and
+    `value` is the formula for what they are worth: the return. Its names are measures, policy and
+    environment variables (see `aloq.problem.formula`). A measure may be NaN where it does not
+    exist, if the value there does not need it.
     """
 
     policy: Archive | Mapping[str, Variable | tuple[float, float]]
@@ -44,6 +50,8 @@ class Problem(EqualAsJSON):
     direction: str = "maximize"
     objective: Objective = field(default_factory=Expectation)
     failure_value: float | None = None
+    measures: tuple[str, ...] = ()
+    value: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "policy", _read_only(checked_policy(self.policy)))
@@ -52,11 +60,24 @@ class Problem(EqualAsJSON):
         check_direction(self.direction)
         _check_objective(self.objective)
         object.__setattr__(self, "failure_value", _plain_failure_value(self.failure_value))
+        object.__setattr__(self, "measures", checked_measures(self.measures))
+        check_together(self.measures, self.value)
+        _check_measures(self.measures, (*self.policy_names, *self.environment_names), self.failure_value)
+        if self.valuation is not None:
+            object.__setattr__(self, "value", self.valuation.formula.text)
 
     @cached_property
     def encoding(self) -> Encoding:
         """The problem in the unit cube."""
-        return encoding_of(self._space, self._sources, self.objective)
+        return encoding_of(self._space, self._sources, self.objective, self.valuation)
+
+    @cached_property
+    def valuation(self) -> Valuation | None:
+        """What measured quantities are worth, or None if a simulation gives the return alone."""
+        if self.value is None:
+            return None
+        axes = [axis for source in self._sources for axis in source.axes]
+        return valuation(self.measures, self.value, self._space.axes, axes, self.sign)
 
     @property
     def sign(self) -> int:
@@ -97,14 +118,17 @@ class Problem(EqualAsJSON):
     def __reduce__(self) -> tuple[Any, ...]:
         # Unpickling calls the constructor, because read-only mappings cannot be pickled. Cached
         # results are not pickled; they are computed again.
-        return Problem, (_writable(self.policy), _writable(self.environment), self.direction, self.objective, self.failure_value)
+        policy, environment = _writable(self.policy), _writable(self.environment)
+        return Problem, (policy, environment, self.direction, self.objective, self.failure_value, self.measures, self.value)
 
     def __repr__(self) -> str:
         parts = [_shown(self.policy), _shown(self.environment), repr(self.direction), repr(self.objective)]
         names = ["policy", "environment", "direction", "objective"]
-        if self.failure_value is not None:
-            parts.append(repr(self.failure_value))
-            names.append("failure_value")
+        optional = {"failure_value": self.failure_value, "measures": self.measures or None, "value": self.value}
+        for name, given in optional.items():
+            if given is not None:
+                parts.append(repr(given))
+                names.append(name)
         return "Problem(" + "".join(f"\n    {name}={part}," for name, part in zip(names, parts, strict=True)) + "\n)"
 
 
@@ -113,6 +137,17 @@ def _check_distinct(policy: tuple[str, ...], environment: tuple[str, ...]) -> No
         if name in policy or environment.count(name) > 1:
             where = "in `policy` and in `environment`" if name in policy else "twice in `environment`"
             raise ProblemError(f"names must differ, but {name!r} comes {where}. Rename one of them.")
+
+
+def _check_measures(measures: tuple[str, ...], variables: tuple[str, ...], failure_value: float | None) -> None:
+    for name in measures:
+        if name in variables:
+            raise ProblemError(f"names must differ, but {name!r} is a measure and a variable. Rename one of them.")
+    if measures and failure_value is not None:
+        raise ProblemError(
+            f"`failure_value` must be left out where there are measures, but it is {failure_value!r}. Let the simulator report measures "
+            "of a crash too, and let `value` say what a crash costs."
+        )
 
 
 def check_direction(direction: Any) -> None:

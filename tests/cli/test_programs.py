@@ -104,7 +104,7 @@ def test_check_says_what_it_saw(body: str, seen: list[str], code: int) -> None:
 
 
 def test_noise_is_told_from_an_effect() -> None:
-    found = findings(1.0, 1.5, {"environment variable 'ice'": 1.2, "policy": 9.0})
+    found = findings({"return": 1.0}, {"return": 1.5}, {"environment variable 'ice'": {"return": 1.2}, "policy": {"return": 9.0}})
     assert "noisy" in found[0]
     assert "environment variable 'ice' takes effect cannot be told" in found[1]
     assert "The policy takes effect" in found[2]

@@ -229,10 +229,11 @@ Study(make_problem(), Alert()).optimize(hanging_first, 50, parallel=2, progress=
 def test_a_child_is_used_again_and_replaced_when_it_is_gone() -> None:
     stock = Stock()
     try:
-        first = stock.evaluate(study_stub.in_child, {}, {}, 60).value
-        assert first == stock.evaluate(study_stub.in_child, {}, {}, 60).value
+        first = stock.evaluate(study_stub.in_child, {}, {}, 60).returned
+        assert first == stock.evaluate(study_stub.in_child, {}, {}, 60).returned
         assert first not in (None, os.getpid())
-        os.kill(int(first or 0), signal.SIGKILL)
-        assert stock.evaluate(study_stub.in_child, {}, {}, 60).value not in (first, None)
+        assert isinstance(first, float)
+        os.kill(int(first), signal.SIGKILL)
+        assert stock.evaluate(study_stub.in_child, {}, {}, 60).returned not in (first, None)
     finally:
         stock.close()

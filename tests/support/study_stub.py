@@ -13,7 +13,7 @@ import sys
 import time
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ class Alert:
     repeat: int = 3  # every so many suggestions, a policy told before comes again
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
-        parts = (history.told, history.values, history.pending, history.failed)
+        parts = (history.told, history.values, history.measures, history.pending, history.failed)
         print_ = b"|".join([*(part.tobytes() for part in parts), json.dumps(state).encode()])
         rng = np.random.default_rng([seed, history.asked, zlib.crc32(print_)])
         d = encoding.policy_dim
@@ -85,6 +85,21 @@ def simulate(policy: dict[str, Any], environment: dict[str, Any]) -> float:
     base: float = math.sin(policy["kp"]) + math.log10(policy["kd"]) + policy["gait"] / 7 + len(policy["mode"])
     penalty: float = environment["payload"] / 3 + 5 * (environment["sensor"] == "failed")
     return base - penalty
+
+
+MEASURED = "10 * progress - where(margin < 0, 5 + seconds, 0) + (mode == 'run')"
+
+
+def make_measured(value: str = MEASURED) -> Problem:
+    """The same problem, told in more than a number."""
+    return replace(make_problem(), measures=("progress", "margin", "seconds"), value=value)
+
+
+def measure(policy: dict[str, Any], environment: dict[str, Any]) -> dict[str, Any]:
+    """Measures that depend on every variable. There are no seconds unless the margin is negative."""
+    margin = policy["gait"] / 8 - environment["payload"] / 9 - (environment["sensor"] == "failed")
+    seconds = np.float32(policy["kd"]) if margin < 0 else math.nan
+    return {"seconds": seconds, "progress": np.asarray(math.sin(policy["kp"])), "margin": margin}
 
 
 def slow(policy: dict[str, Any], environment: dict[str, Any]) -> float:

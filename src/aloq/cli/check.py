@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from aloq.cli.errors import clean_exit
+
+Results = Mapping[str, float]  # the return; or the measures and the value
 
 if TYPE_CHECKING:
     from aloq.cli.jobs import RunRequest
@@ -21,7 +24,7 @@ def check(
     """Simulate a few times, and say what came back.
 
     Does the simulator work and repeat itself? Do the policy and each environment variable change
-    the return? The exit code is 1 if a simulation failed. Nothing is written to the journal.
+    the return, or a measure? The exit code is 1 if a simulation failed. Nothing is written to the journal.
     """
     with clean_exit():
         from aloq.cli.jobs import load
@@ -33,44 +36,64 @@ def check(
             typer.echo(line)
 
 
-def findings(first: float, again: float, moved: Mapping[str, float]) -> list[str]:
+def findings(first: Results, again: Results, moved: Mapping[str, Results]) -> list[str]:
     """Return a sentence about the simulator's noise, and one for each thing that was moved.
 
-    `first` and `again` are two returns of the same pair. `moved` holds the returns of that pair
-    with one thing moved, by the name of that thing.
+    `first` and `again` are the results of the same pair, twice. `moved` holds the results of that
+    pair with one thing moved, by the name of that thing.
     """
-    noise = abs(again - first)
-    same = "The simulator repeats itself: the same pair gave the same return."
-    noisy = f"The simulator is noisy: the same pair gave returns that differ by {noise:.3g}. That is allowed."
-    return [same if noise == 0 else noisy, *(_effect(what, abs(value - first), noise) for what, value in moved.items())]
+    noise = _changes(first, again)
+    noisy = _listed({name: change for name, change in noise.items() if change})
+    same = "The simulator repeats itself: the same pair gave the same results."
+    sentence = f"The simulator is noisy: the same pair gave results that differ, {noisy}. That is allowed." if noisy else same
+    return [sentence, *(_effect(what, _changes(first, results), noise) for what, results in moved.items())]
 
 
-def _effect(what: str, change: float, noise: float) -> str:
-    if change > 3 * noise:
-        return f"The {what} takes effect: moving it changed the return by {change:.3g}."
-    if noise:
-        return f"Whether the {what} takes effect cannot be told: moving it changed the return by {change:.3g}, no more than noise may."
+def _effect(what: str, changes: Results, noise: Results) -> str:
+    clear = {name: change for name, change in changes.items() if change > 3 * noise[name]}
+    if clear:
+        return f"The {what} takes effect: moving it changed {_listed(clear)}."
+    if any(noise.values()):
+        return f"Whether the {what} takes effect cannot be told: moving it changed {_listed(changes)}, no more than noise may."
     return (
         f"WARNING: moving the {what} changed nothing. Either its values do not reach the simulator, or they do not matter in this case. "
         "Look at what the simulator does with them."
     )
 
 
-def _simulate(job: RunRequest, trials: list[Trial]) -> list[float]:
+def _changes(first: Results, second: Results) -> dict[str, float]:
+    """Return by how much each result changed; infinitely where only one of the two exists."""
+    found = {}
+    for name, before in first.items():
+        after = second[name]
+        lost = math.isnan(before) != math.isnan(after)
+        found[name] = math.inf if lost else 0.0 if math.isnan(before) else abs(after - before)
+    return found
+
+
+def _listed(changes: Results) -> str:
+    return " and ".join(f"the {name} {'from or to nan' if math.isinf(change) else f'by {change:.3g}'}" for name, change in changes.items())
+
+
+def _simulate(job: RunRequest, trials: list[Trial]) -> list[dict[str, float]]:
     from contextlib import closing
 
+    from aloq.study.returned import returned
+    from aloq.study.running.loop import checked
     from aloq.study.running.workers import Workers
 
     found = []
     with closing(Workers(None, 1, job.timeout)) as workers:
         for trial in trials:
             typer.echo(_described(job, trial))
-            outcome = workers.submit(job.simulate, trial).result()
-            if outcome.value is None:
+            outcome = checked(job.problem, trial, workers.submit(job.simulate, trial).result())
+            if outcome.returned is None:
                 typer.echo(f"  failed after {outcome.seconds:.2g} s: {outcome.reason}")
                 raise typer.Exit(1)
-            typer.echo(f"  returned {outcome.value:.6g} after {outcome.seconds:.2g} s")
-            found.append(outcome.value)
+            value, measures = returned(job.problem, trial, outcome.returned)
+            parts = "".join(f"{name} = {number:.6g}, " for name, number in measures.items())
+            typer.echo(f"  returned {parts}{'value = ' if measures else ''}{value:.6g} after {outcome.seconds:.2g} s")
+            found.append({**measures, "value" if measures else "return": value})
     return found
 
 

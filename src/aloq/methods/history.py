@@ -19,15 +19,17 @@ class History:
 
     told: Array  # (n, D)
     values: Array  # (n,) larger is better
+    measures: Array  # (n, Q) in the user's units, NaN where one does not exist; Q = 0 without measures
     pending: Array  # (p, D)
     failed: Array  # (q, D)
     asked: int  # trials asked so far, whatever their outcome: n + p + q
-    deterministic: bool  # whether some pairs were simulated again, and always gave exactly the same value
+    deterministic: bool  # whether some pairs were simulated again, and always gave exactly the same
 
     @classmethod
-    def of(cls, told: Array, values: Array, pending: Array, failed: Array, asked: int) -> History:
+    def of(cls, told: Array, values: Array, pending: Array, failed: Array, asked: int, measures: Array | None = None) -> History:
         """Return a history. Finds out whether the simulator repeats itself exactly."""
-        return cls(told, values, pending, failed, asked, repeats_exactly(told, values))
+        known = np.empty((len(values), 0)) if measures is None else measures
+        return cls(told, values, known, pending, failed, asked, repeats_exactly(told, values, known))
 
     def distinct(self) -> History:
         """Return the history with each told pair once, if the simulator repeats itself exactly.
@@ -40,7 +42,7 @@ class History:
             return self
         _, first = np.unique(self.told, axis=0, return_index=True)
         first.sort()
-        return replace(self, told=self.told[first], values=self.values[first])
+        return replace(self, told=self.told[first], values=self.values[first], measures=self.measures[first])
 
     def awaiting(self, point: Array) -> History:
         """Return the history with one more pair, (D,), asked for."""
@@ -85,12 +87,11 @@ class History:
         return np.concatenate([self.told, self.pending])
 
 
-def repeats_exactly(told: Array, values: Array) -> bool:
-    """Return whether some pair, a row of `told`, is repeated, and all repeats have equal values."""
-    _, group = np.unique(told, axis=0, return_inverse=True)
-    lowest = np.full(group.max(initial=-1) + 1, np.inf)
-    np.minimum.at(lowest, group, values)
-    return len(lowest) < len(group) and bool(np.all(values == lowest[group]))
+def repeats_exactly(told: Array, values: Array, measures: Array) -> bool:
+    """Return whether some pair, a row of `told`, is repeated, and all repeats give equal results."""
+    _, first, group = np.unique(told, axis=0, return_index=True, return_inverse=True)
+    results = np.concatenate([values[:, None], measures], axis=1)
+    return len(first) < len(group) and np.array_equal(results, results[first[group]], equal_nan=True)
 
 
 def distinct_rows(points: Array) -> Array:

@@ -123,6 +123,11 @@ class Book:
             self._handed.discard(number)
             self._save("It need not be told again: free space or restore access, and go on.")
 
+    def awaited(self, trial: Trial | SupportsIndex) -> Trial:
+        """Return a pending trial as it was asked for. Raise StudyError if there is none."""
+        with self._lock:
+            return self.ledger.awaited(self._id(trial)).trial
+
     def _id(self, trial: Trial | SupportsIndex) -> int:
         if not isinstance(trial, Trial):
             return whole("trial", trial, least=0)

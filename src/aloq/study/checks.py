@@ -16,17 +16,25 @@ LONGEST = 2**16  # bytes that are kept of a reason
 
 
 class NotANumberError(StudyError):
-    """The return is not a number at all. A number that is not finite is a plain StudyError."""
+    """The return has the wrong form. A number that is not finite is a plain StudyError."""
 
 
 def real(value: Any, way_out: str = "") -> float:
-    """Return the finite real number in `value`.
+    """Return the finite real number in `value`, the return of a simulation."""
+    rule = "The return of a simulation must be"
+    found = number(value, rule, way_out)
+    if not math.isfinite(found):
+        raise StudyError(f"{rule} finite, but {shown(value)} came.{way_out}")
+    return found
+
+
+def number(value: Any, rule: str, way_out: str = "") -> float:
+    """Return the real number in `value`. Messages begin with the `rule`.
 
     It may be an int, a float, a NumPy scalar or an array of shape ().
     """
-    rule = "The return of a simulation must be"
     try:
-        number = _as_float(value)
+        found = _as_float(value)
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
@@ -34,11 +42,9 @@ def real(value: Any, way_out: str = "") -> float:
         raise StudyError(
             f"{rule} a real number, but {shown(value)} ({type(value).__name__}) cannot be turned into one: {described(error)}.{way_out}"
         ) from error
-    if number is None:
+    if found is None:
         raise NotANumberError(f"{rule} a real number, but {shown(value)} ({type(value).__name__}) came.{way_out}")
-    if not math.isfinite(number):
-        raise StudyError(f"{rule} finite, but {shown(value)} came.{way_out}")
-    return number
+    return found
 
 
 def whole(name: str, value: Any, least: int) -> int:

@@ -67,6 +67,7 @@ class Entry:
     trial: Trial
     status: Status = "pending"
     value: float = math.nan
+    measures: tuple[float, ...] = ()  # in the order of the problem; empty unless told
     reason: str = ""
     seconds: float = math.nan
 
@@ -86,11 +87,13 @@ class Ledger:
         self.told: list[int] = []  # ids, in the order of telling
         self.failed: list[int] = []  # ids, in the order of failing
         self._failure_value = failure_value
+        self.measures = () if encoding.valuation is None else encoding.valuation.measures  # their names
         self._pending: dict[int, None] = {}  # ids, ascending
         self._points = GrowingArray(np.empty((0, encoding.policy_dim + encoding.environment_dim)))  # (asked, D) by id
         # If the problem has a failure value, these two include the failures.
         self._returned = GrowingArray(self.points)  # (n, D) points, in order of return
         self._returns = GrowingArray(np.empty(0))  # (n,) in the user's units
+        self._measured = GrowingArray(np.empty((0, len(self.measures))))  # (n, Q)
 
     @classmethod
     def of(cls, problem: Problem) -> Ledger:
@@ -102,7 +105,8 @@ class Ledger:
         if event == "ask":
             self._ask(record)
         elif event == "tell":
-            self._settle(record, status="told", value=real(field(record, "value", (int, float))))
+            value, measures = real(field(record, "value", (int, float))), _measures(record, self.measures)
+            self._settle(record, status="told", value=value, measures=measures)
         elif event == "fail":
             self._settle(record, status="failed", reason=storable(field(record, "reason", str)))
         else:
@@ -119,11 +123,13 @@ class Ledger:
         self.entries.append(Entry(trial))
         self._pending[number] = None
 
-    def _settle(self, record: Record, *, status: Status, value: float = math.nan, reason: str = "") -> None:
+    def _settle(
+        self, record: Record, *, status: Status, value: float = math.nan, measures: tuple[float, ...] = (), reason: str = ""
+    ) -> None:
         entry = self.awaited(field(record, "id", int))
         number = entry.trial.id
         seconds = _seconds(field(record, "seconds", (int, float, type(None))))
-        self.entries[number] = replace(entry, status=status, value=value, reason=reason, seconds=seconds)
+        self.entries[number] = replace(entry, status=status, value=value, measures=measures, reason=reason, seconds=seconds)
         self.log.append(record)
         del self._pending[number]
         (self.told if status == "told" else self.failed).append(number)
@@ -131,6 +137,7 @@ class Ledger:
         if counted is not None:
             self._returned.append(self.points[number])
             self._returns.append(counted)
+            self._measured.append(measures)
 
     def take_back(self, count: int) -> None:
         """Remove the last `count` records, which must all be asks."""
@@ -195,6 +202,7 @@ class Ledger:
             pending=points[self.pending],
             failed=points[lost],
             asked=len(self.entries),
+            measures=self._measured.rows.copy(),
         )
 
     def simulated(self, policy: NDArray[np.float64]) -> dict[str, Any] | None:
@@ -204,6 +212,16 @@ class Ledger:
         """
         number = first_with(policy, self.points)
         return None if number is None else copy.deepcopy(self.entries[number].trial.policy)
+
+
+def _measures(record: Record, names: tuple[str, ...]) -> tuple[float, ...]:
+    """Return the measures of a told trial. JSON has no NaN, so a missing one is written as null."""
+    if not names:
+        return ()
+    told = field(record, "measures", dict)
+    if tuple(told) != names:
+        raise StudyError(f"The field 'measures' must hold {', '.join(names)}, but holds {shown(list(told))}.")
+    return tuple(math.nan if value is None else real(value) for value in told.values())
 
 
 def _seconds(value: float | None) -> float:

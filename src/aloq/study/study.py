@@ -23,7 +23,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsFloat, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsIndex, overload
 
 import numpy as np
 
@@ -34,13 +34,14 @@ from aloq.problem.problem import Problem
 from aloq.study.arguments import check_executor, check_method, check_problem, check_seed, check_served, check_simulate, check_timeout
 from aloq.study.best import Best, recommended
 from aloq.study.book import Book, Counts
-from aloq.study.checks import real, shown, storable, whole
+from aloq.study.checks import shown, storable, whole
 from aloq.study.drafting import Drafts
 from aloq.study.journal import header
 from aloq.study.journal.file import read
 from aloq.study.journal.record import Record
 from aloq.study.ledger import Ledger, replay
 from aloq.study.past import past_recommendations
+from aloq.study.returned import Told, returned
 from aloq.study.running import interrupts, scratch
 from aloq.study.running.learning_process import LearningProcess
 from aloq.study.running.loop import PATIENCE, Flight, RunPlan, run
@@ -170,10 +171,16 @@ class Study:
         with interrupts.held(), interrupts.taken(self._computing):
             yield
 
-    def tell(self, trial: Trial | SupportsIndex, value: SupportsFloat, *, seconds: float | None = None) -> None:
-        """Report what a simulation returned. Once this returns, the value is on the disk."""
-        number = real(value, way_out=" If the simulation failed, say so with `study.fail(trial, reason)`.")
-        self._book.settle(trial, {"event": "tell", "value": number, "seconds": seconds})
+    def tell(self, trial: Trial | SupportsIndex, value: Told, *, seconds: float | None = None) -> None:
+        """Report what a simulation returned: a number, or a dict if the problem has measures.
+
+        Once this returns, it is on the disk.
+        """
+        way_out = " If the simulation failed, say so with `study.fail(trial, reason)`."
+        found = returned(self._problem, self._book.awaited(trial), value, way_out)
+        measures = {name: None if math.isnan(number) else number for name, number in found.measures.items()}
+        report = {"event": "tell", "value": found.value} | ({"measures": measures} if measures else {})
+        self._book.settle(trial, report | {"seconds": seconds})
 
     def fail(self, trial: Trial | SupportsIndex, reason: str = "", *, seconds: float | None = None) -> None:
         """Report that a simulation gave no value. Once this returns, the failure is on the disk."""
@@ -204,8 +211,9 @@ class Study:
 
         Trials that an earlier process left pending come first.
 
-        simulate    gets a policy and an environment, two dicts, and returns a number. If it raises,
-                    or returns something else, the trial has failed, and the study continues.
+        simulate    gets a policy and an environment, two dicts, and returns a number, or a dict of
+                    the problem's measures. If it raises, or returns something else, the trial has
+                    failed, and the study continues.
         parallel    number of simulations that run at once. If more than one, each runs in its own
                     process. The simulator must then be a function at the top level of a module (or
                     cloudpickle must be installed), and a script that calls `optimize` needs a main
@@ -240,7 +248,7 @@ class Study:
         with ExitStack() as stack:
             report = stack.enter_context(bar(progress, self.evaluations, plan.evaluations))
             workers = stack.enter_context(closing(Workers(executor, plan.parallel, timeout)))
-            flight = self._flight = Flight(plan.simulate, workers, plan.retries, lambda: not self.counts.told)
+            flight = self._flight = Flight(plan.simulate, workers, plan.retries, self._problem, lambda: not self.counts.told)
             ask = partial(self._ask, together=math.ceil(plan.parallel / _PORTIONS))
             if LearningProcess.needed(self._method, plan.parallel):
                 ask = partial(ask, learner=stack.enter_context(closing(LearningProcess(self._problem, self._method, self._seed))))
@@ -335,8 +343,8 @@ class Study:
     def trials(self) -> pd.DataFrame:
         """Return a table with one row for each trial.
 
-        Its columns are id, state (told, failed, pending), value, policy.NAME, environment.NAME,
-        reason and seconds.
+        Its columns are id, state (told, failed, pending), value, measure.NAME, policy.NAME,
+        environment.NAME, reason and seconds.
         """
         from aloq.study.table import table
 

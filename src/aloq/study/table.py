@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from aloq.study.ledger import Ledger
@@ -13,21 +14,30 @@ if TYPE_CHECKING:
 def table(ledger: Ledger, policy_names: tuple[str, ...], environment_names: tuple[str, ...]) -> pd.DataFrame:
     """Return a table with one row for each trial.
 
-    Its columns are id, state, value, policy.NAME, environment.NAME, reason and seconds.
+    Its columns are id, state, value, measure.NAME, policy.NAME, environment.NAME, reason and
+    seconds.
     """
     import pandas as pd
 
     entries = ledger.entries
+    measured = [entry.measures or (math.nan,) * len(ledger.measures) for entry in entries]
     columns = {
         "id": pd.Series([entry.trial.id for entry in entries], dtype="int64"),
         "state": pd.Series([entry.status for entry in entries], dtype="object"),
-        "value": pd.Series([entry.value for entry in entries], dtype="float64"),
+        "value": _numbers([entry.value for entry in entries]),
+        **{f"measure.{name}": _numbers([row[q] for row in measured]) for q, name in enumerate(ledger.measures)},
         **{f"policy.{name}": _column([entry.trial.policy[name] for entry in entries]) for name in policy_names},
         **{f"environment.{name}": _column([entry.trial.environment[name] for entry in entries]) for name in environment_names},
         "reason": pd.Series([entry.reason for entry in entries], dtype="object"),
-        "seconds": pd.Series([entry.seconds for entry in entries], dtype="float64"),
+        "seconds": _numbers([entry.seconds for entry in entries]),
     }
     return pd.DataFrame(columns)
+
+
+def _numbers(values: list[float]) -> pd.Series[Any]:
+    import pandas as pd
+
+    return pd.Series(values, dtype="float64")
 
 
 def _column(values: list[Any]) -> pd.Series[Any]:

@@ -283,7 +283,7 @@ def test_evaluate_measures_wall_time() -> None:
         return 1.0
 
     outcome = evaluate(sleepy, {}, {})
-    assert outcome.value == 1.0
+    assert outcome.returned == 1.0
     assert 0.05 <= outcome.seconds < 5
 
 

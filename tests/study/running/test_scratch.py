@@ -149,11 +149,11 @@ def test_a_folder_that_was_cleaned_away_is_made_again(problem: Problem, tmp: Pat
     """What cleans /tmp removes folders that nobody has touched for ten days; a run may take longer."""
     stock = Stock()
     try:
-        assert stock.evaluate(study_stub.in_child, {}, {}, 60).value is not None
+        assert stock.evaluate(study_stub.in_child, {}, {}, 60).returned is not None
         shutil.rmtree(tmp / names(tmp)[0])
         outcome = stock.evaluate(study_stub.dying, {}, {}, 60)
         assert outcome.reason == "The process that simulated died: exit code 7."
-        assert stock.evaluate(study_stub.in_child, {}, {}, 60).value is not None
+        assert stock.evaluate(study_stub.in_child, {}, {}, 60).returned is not None
     finally:
         stock.close()
     assert names(tmp) == []

@@ -11,7 +11,9 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from aloq.problem.errors import AloqError, StudyError
-from aloq.study.checks import whole
+from aloq.problem.problem import Problem
+from aloq.study.checks import NotANumberError, message, whole
+from aloq.study.returned import returned
 from aloq.study.running.interrupts import released
 from aloq.study.running.outcome import Outcome, Simulate
 from aloq.study.running.prefetch import Prefetch
@@ -60,8 +62,9 @@ class Flight:
     tried again.
     """
 
-    def __init__(self, simulate: Simulate, workers: Workers, retries: int, untried: Callable[[], bool]) -> None:
+    def __init__(self, simulate: Simulate, workers: Workers, retries: int, problem: Problem, untried: Callable[[], bool]) -> None:
         self._simulate = simulate
+        self._problem = problem
         self._workers = workers
         self._retries = retries
         self._untried = untried
@@ -114,7 +117,7 @@ class Flight:
 
     def _outcome(self, attempt: _Attempt, future: Future[Outcome]) -> Outcome:
         try:
-            return future.result()
+            return checked(self._problem, attempt.trial, future.result())
         except Exception as error:
             if not (worker_died(error) or broken(error)):
                 raise refusal(error) from error
@@ -137,21 +140,34 @@ class Flight:
         A mistake in the simulator is final too while no simulation has succeeded.
         """
         attempt.losses += outcome.lost
-        attempt.failures += outcome.value is None and not outcome.lost
+        attempt.failures += outcome.returned is None and not outcome.lost
         spent = attempt.losses >= _LIVES or attempt.failures > self._retries
-        return outcome.value is not None or spent or (outcome.mistake and self._untried())
+        return outcome.returned is not None or spent or (outcome.mistake and self._untried())
 
     def abandon(self) -> Iterator[tuple[Trial, Outcome]]:
         """Cancel what has not started, and yield the outcomes that have come back."""
         for future in list(self._out):
             future.cancel()
         for future, attempt in self._out.items():
-            if _finished(future) and self._settled(attempt, future.result()):
-                yield attempt.trial, future.result()
+            if _finished(future):
+                outcome = checked(self._problem, attempt.trial, future.result())
+                if self._settled(attempt, outcome):
+                    yield attempt.trial, outcome
 
 
 def _finished(future: Future[Outcome]) -> bool:
     return future.done() and not future.cancelled() and future.exception() is None
+
+
+def checked(problem: Problem, trial: Trial, outcome: Outcome) -> Outcome:
+    """Return the outcome, as a failure if what was returned does not fit the problem."""
+    if outcome.returned is None:
+        return outcome
+    try:
+        returned(problem, trial, outcome.returned)
+    except StudyError as refusal:
+        return Outcome(None, message(refusal), outcome.seconds, mistake=isinstance(refusal, NotANumberError))
+    return outcome
 
 
 def run(study: Study, flight: Flight, prefetch: Prefetch, plan: RunPlan, report: Report) -> None:
@@ -167,7 +183,7 @@ def run(study: Study, flight: Flight, prefetch: Prefetch, plan: RunPlan, report:
                 prefetch.simulated(outcome.seconds)
                 _check_mistake(study, outcome)
                 _settle(study, trial, outcome, report)
-                failures = failures + 1 if outcome.value is None else 0
+                failures = failures + 1 if outcome.returned is None else 0
                 if failures == plan.patience and not (failures_count and study.counts.told):
                     raise _impatient(failures, outcome)
     except BaseException:
@@ -206,8 +222,10 @@ def _impatient(failures: int, outcome: Outcome) -> StudyError:
 
 def _settle(study: Study, trial: Trial, outcome: Outcome, report: Report) -> None:
     seconds = None if math.isnan(outcome.seconds) else outcome.seconds
-    if outcome.value is None:
+    value = math.nan
+    if outcome.returned is None:
         study.fail(trial.id, outcome.reason, seconds=seconds)
     else:
-        study.tell(trial.id, outcome.value, seconds=seconds)
-    report(study.evaluations, study.counts.failed, math.nan if outcome.value is None else outcome.value)
+        study.tell(trial.id, outcome.returned, seconds=seconds)
+        value = returned(study.problem, trial, outcome.returned).value
+    report(study.evaluations, study.counts.failed, value)

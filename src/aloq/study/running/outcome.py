@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from aloq.problem.errors import SimulationError, StudyError
-from aloq.study.checks import NotANumberError, described, message, real, storable
+from aloq.study.checks import NotANumberError, described, message, storable
+from aloq.study.returned import floats
 
 Simulate = Callable[[dict[str, Any], dict[str, Any]], Any]
 
@@ -16,9 +17,9 @@ _MISTAKES = (TypeError, KeyError, NameError, AttributeError, ImportError, Syntax
 
 
 class Outcome(NamedTuple):
-    """The outcome of a simulation: a value, or the reason why there is none."""
+    """The outcome of a simulation: what it returned, or the reason why that is nothing."""
 
-    value: float | None
+    returned: float | dict[str, float] | None
     reason: str
     seconds: float
     lost: bool = False  # the process died, so nothing is known about the simulation itself
@@ -42,7 +43,7 @@ def evaluate(simulate: Simulate, policy: dict[str, Any], environment: dict[str, 
         return Outcome(None, _trace(error), time.perf_counter() - start, mistake=isinstance(error, _MISTAKES))
     seconds = time.perf_counter() - start
     try:
-        return Outcome(real(returned), "", seconds)
+        return Outcome(floats(returned), "", seconds)
     except (StudyError, SystemExit) as refusal:
         return Outcome(None, message(refusal), seconds, mistake=isinstance(refusal, NotANumberError))
 

@@ -1,0 +1,87 @@
+"""What a simulation returned: a number, or a dict of measures from which the value follows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple, SupportsFloat
+
+from aloq.problem.errors import StudyError, nearest
+from aloq.problem.problem import Problem
+from aloq.problem.valuation import Valuation
+from aloq.study.checks import NotANumberError, number, real, shown
+from aloq.study.trial import Trial
+
+Told = SupportsFloat | Mapping[str, SupportsFloat]
+
+
+class Returned(NamedTuple):
+    """The value of a simulation, and the measures that it follows from."""
+
+    value: float
+    measures: dict[str, float]  # in the order of the problem; NaN where one does not exist
+
+
+def floats(given: Any) -> float | dict[str, float]:
+    """Return a return as floats, whatever types it is made of.
+
+    A number must be finite. A measure may be NaN.
+    """
+    if not isinstance(given, Mapping):
+        return real(given)
+    return {name: _measure(name, value) for name, value in given.items()}
+
+
+def returned(problem: Problem, trial: Trial, given: Any, way_out: str = "") -> Returned:
+    """Return value and measures of a trial. Raises StudyError if `given` does not fit the problem."""
+    valuation = problem.valuation
+    if valuation is None:
+        if isinstance(given, Mapping):
+            way_out = " To report several quantities, give the problem `measures`, and a `value` that says what they are worth."
+        return Returned(real(given, way_out), {})
+    measures = _checked(valuation, given, way_out)
+    value = valuation.of(measures, trial.policy, trial.environment)
+    if not math.isfinite(value):
+        raise StudyError(f"{_unusable(valuation, measures, value, trial.id)}{way_out}")
+    return Returned(value, measures)
+
+
+def _checked(valuation: Valuation, given: Any, way_out: str) -> dict[str, float]:
+    names = valuation.measures
+    rule = f"A simulation must report a dict of the measures {', '.join(names)}"
+    if not isinstance(given, Mapping):
+        raise NotANumberError(f"{rule}, but {shown(given)} ({type(given).__name__}) came.{way_out}")
+    for name in given:
+        if name not in names:
+            meant = nearest(name, [known for known in names if known not in given] or names)
+            raise NotANumberError(f"{rule}, but {shown(name)} came too.{meant}{way_out}")
+    for name in names:
+        if name not in given:
+            raise NotANumberError(f"{rule}, but {name!r} is missing. Where it does not exist, report NaN.{way_out}")
+    return {name: _measure(name, given[name]) for name in names}
+
+
+def _measure(name: Any, value: Any) -> float:
+    rule = f"The measure {shown(name)} must be"
+    if isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b":
+        raise NotANumberError(
+            f"{rule} a number, but {shown(value)} came. Report the margin, not the verdict: by how much the wall was missed, say, where "
+            "below 0 is a collision."
+        )
+    found = number(value, rule)
+    if math.isinf(found):
+        raise StudyError(f"{rule} finite, or NaN where it does not exist, but {shown(value)} came.")
+    return found
+
+
+def _unusable(valuation: Valuation, measures: Mapping[str, float], value: float, trial: int) -> str:
+    """Return why there is no value, and the measures, so that nothing that was simulated is lost."""
+    seen = ", ".join(f"{name} = {found!r}" for name, found in measures.items())
+    missing = [name for name, found in measures.items() if math.isnan(found) and name in valuation.formula.names]
+    rule = f"The `value` of a simulation must be finite, but it is {value} for trial {trial} ({seen})."
+    if missing:
+        return (
+            f"{rule} It needs the measure {missing[0]!r}, which is NaN. Write where(condition, with {missing[0]}, without it), or report "
+            "a number."
+        )
+    return f"{rule} Guard it, as in 1 / maximum(x, 1e-3)."

@@ -9,7 +9,7 @@ import pytest
 from gp_dense import Dense
 from quadrature_cases import DISCRETE, hyperparameters
 
-from aloq.gp.contraction import double_embedding, embedding, measures, warped_nodes
+from aloq.gp.contraction import double_embedding, embedding, warped_nodes, weighted_nodes
 from aloq.gp.hyper import Structure
 from aloq.methods.model import Model
 from aloq.problem.distributions import Discrete
@@ -21,7 +21,7 @@ Embedding = tuple[jax.Array, jax.Array]
 
 def embed(structure: Structure, encoding: Encoding, zeta: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, float]:
     """m at rows of theta, and c0, under one zeta."""
-    environment = measures(encoding)
+    environment = weighted_nodes(encoding)
 
     @jax.jit
     def both(zeta: jax.Array, x: jax.Array) -> Embedding:
@@ -68,15 +68,15 @@ def test_twenty_components_are_never_multiplied_out() -> None:
 
 def test_a_single_value_takes_no_part() -> None:
     encoding = Problem({"p": (0.0, 1.0)}, {"a": Discrete([3.0]), "b": Discrete([0.0, 1.0])}).encoding
-    (measure,) = measures(encoding)
-    assert measure.columns == (1,)
-    assert measures(DISCRETE["constant"].encoding) == ()
+    (factor,) = weighted_nodes(encoding)
+    assert factor.columns == (1,)
+    assert weighted_nodes(DISCRETE["constant"].encoding) == ()
 
 
 def test_measures_are_the_factors_of_the_problem() -> None:
     theta, p = DISCRETE["choices"].nodes()
-    found = measures(DISCRETE["choices"].encoding)
-    assert [measure.columns for measure in found] == [(1, 2, 3), (4,), (5,)]
-    assert np.prod([len(measure.weights) for measure in found]) == len(p) == len(theta) == 18
-    for measure in found:
-        assert float(measure.weights.sum()) == pytest.approx(1, abs=1e-15)
+    found = weighted_nodes(DISCRETE["choices"].encoding)
+    assert [factor.columns for factor in found] == [(1, 2, 3), (4,), (5,)]
+    assert np.prod([len(factor.weights) for factor in found]) == len(p) == len(theta) == 18
+    for factor in found:
+        assert float(factor.weights.sum()) == pytest.approx(1, abs=1e-15)

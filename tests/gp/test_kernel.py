@@ -10,7 +10,7 @@ import pytest
 from gp_dense import Dense
 from jax import Array
 
-from aloq.gp.contraction import Measure, between_pairs, embedding, environment_parts, policy_parts, warped_nodes
+from aloq.gp.contraction import WeightedNodes, between_pairs, embedding, environment_parts, policy_parts, warped_nodes
 from aloq.gp.kernel import SE, Constant, Kernel, Leaf, Matern52, Parameter, Product, Sum
 from aloq.methods.model import Model
 from aloq.problem import codec
@@ -106,12 +106,12 @@ def test_a_kernel_that_is_no_product_serves_one_joint_variable_and_no_two_indepe
     structure = Model(kernel=Constant() * SE("policy") * Radial()).structure(1, (True, True, True))
     hyper = structure.unpack(jnp.zeros(structure.size))
     nodes, weights = jnp.array([[0.1, 0.2], [0.9, 0.4]]), jnp.array([0.25, 0.75])
-    joint = (Measure((1, 2), nodes, weights),)
+    joint = (WeightedNodes((1, 2), nodes, weights),)
     warped = warped_nodes(structure, hyper, joint)
     found = embedding(structure, hyper, joint, warped, warped[0])
     square = np.sum((np.asarray(warped[0])[:, None] - np.asarray(warped[0])[None]) ** 2, axis=-1)
     np.testing.assert_allclose(found[0], (1 / (1 + square)) @ np.asarray(weights), rtol=1e-13)
-    apart = tuple(Measure((1 + c,), nodes[:, [c]], weights) for c in range(2))
+    apart = tuple(WeightedNodes((1 + c,), nodes[:, [c]], weights) for c in range(2))
     with pytest.raises(ProblemError, match="Radial cannot be split by columns, but its columns belong to"):
         embedding(structure, hyper, apart, warped_nodes(structure, hyper, apart), warped[0])
 

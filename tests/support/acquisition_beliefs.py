@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from gp_dense import Array, Dense
 
-from aloq.gp.contraction import measures
+from aloq.gp.contraction import weighted_nodes
 from aloq.gp.hyper import Structure
 from aloq.gp.posterior import Points
 from aloq.methods.model import Model
@@ -40,7 +40,7 @@ class Scene:
     def belief(self) -> ClosedForm:
         told = pad(np.ones(len(self.y)), SIZE)
         points = Points(*(jnp.asarray(part) for part in (pad(self.x, SIZE), pad(self.y, SIZE), told, told)))
-        return believe(self.structure, jnp.asarray(self.zeta), points, measures(self.encoding))
+        return believe(self.structure, jnp.asarray(self.zeta), points, weighted_nodes(self.encoding))
 
     @property
     def policies(self) -> Array:

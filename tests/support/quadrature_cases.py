@@ -17,7 +17,7 @@ from gp_dense import Array, Dense
 from numpy.polynomial.legendre import leggauss
 from scipy import stats
 
-from aloq.gp.contraction import measures
+from aloq.gp.contraction import weighted_nodes
 from aloq.gp.hyper import Structure
 from aloq.gp.kernel import SE, Constant, Matern52
 from aloq.gp.posterior import Points
@@ -146,7 +146,7 @@ def points(x: Array, y: Array, pending: int = 0, size: int = SIZE) -> Points:
 
 def belief_of(case: Case, x: Array, y: Array, pending: int = 0, size: int = SIZE) -> ClosedForm:
     structure = case.structure
-    return believe(structure, jnp.asarray(hyperparameters(structure)), points(x, y, pending, size), measures(case.encoding))
+    return believe(structure, jnp.asarray(hyperparameters(structure)), points(x, y, pending, size), weighted_nodes(case.encoding))
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ Evaluate = Callable[[Leaf, Array, tuple[int, ...]], Array]  # a leaf, its values
 
 @partial(jax.tree_util.register_dataclass, data_fields=("nodes", "weights"), meta_fields=("columns",))
 @dataclass(frozen=True, eq=False)
-class Measure:
+class WeightedNodes:
     """p(theta) of one independent factor."""
 
     columns: tuple[int, ...]  # its columns of the unit cube, counted from the first policy column
@@ -48,24 +48,24 @@ class Measure:
     weights: Array | NDArray[np.float64]  # (N,)
 
 
-def measures(encoding: Encoding) -> tuple[Measure, ...]:
-    """Return the measures of the environment's factors. Factors with a single value drop out."""
+def weighted_nodes(encoding: Encoding) -> tuple[WeightedNodes, ...]:
+    """Return the nodes of the environment's factors. Factors with a single value drop out."""
     d = encoding.policy_dim
     return tuple(
-        Measure(tuple(d + c for c in factor.columns), factor.nodes, factor.weights) for factor in encoding.factors if factor.columns
+        WeightedNodes(tuple(d + c for c in factor.columns), factor.nodes, factor.weights) for factor in encoding.factors if factor.columns
     )
 
 
-def warped_nodes(structure: Structure, hyper: Hyper, environment: tuple[Measure, ...]) -> tuple[Array, ...]:
+def warped_nodes(structure: Structure, hyper: Hyper, environment: tuple[WeightedNodes, ...]) -> tuple[Array, ...]:
     """Return the nodes of every factor, warped: (N, c) each.
 
     All nodes go through one flat call, so the warp is compiled once.
     """
     if not environment:
         return ()
-    columns = np.concatenate([np.tile(measure.columns, measure.nodes.shape[0]) for measure in environment])
-    flat = structure.warp(hyper, jnp.concatenate([measure.nodes.ravel() for measure in environment]), tuple(columns))
-    ends = np.cumsum([measure.nodes.size for measure in environment])[:-1]
+    columns = np.concatenate([np.tile(factor.columns, factor.nodes.shape[0]) for factor in environment])
+    flat = structure.warp(hyper, jnp.concatenate([factor.nodes.ravel() for factor in environment]), tuple(columns))
+    ends = np.cumsum([factor.nodes.size for factor in environment])[:-1]
     return tuple(part.reshape(m.nodes.shape) for part, m in zip(jnp.split(flat, ends), environment, strict=True))
 
 
@@ -97,30 +97,30 @@ def environment_parts(structure: Structure, hyper: Hyper, u: Array, v: Array, co
     return jnp.stack(_between(structure, hyper, u, v, columns, constants=False))
 
 
-def embedding(structure: Structure, hyper: Hyper, environment: tuple[Measure, ...], nodes: tuple[Array, ...], theta: Array) -> Array:
+def embedding(structure: Structure, hyper: Hyper, environment: tuple[WeightedNodes, ...], nodes: tuple[Array, ...], theta: Array) -> Array:
     """m^t of these factors at warped environments theta, (m, e): (t, m).
 
     nodes   from `warped_nodes`, of the same factors
     """
     out = jnp.ones((len(structure.kernel.terms), theta.shape[0]), theta.dtype)
-    for measure, warped in zip(environment, nodes, strict=True):
-        here = theta[:, np.asarray(measure.columns) - structure.policy_dim]
-        out = out * (environment_parts(structure, hyper, here, warped, measure.columns) @ measure.weights)
+    for factor, warped in zip(environment, nodes, strict=True):
+        here = theta[:, np.asarray(factor.columns) - structure.policy_dim]
+        out = out * (environment_parts(structure, hyper, here, warped, factor.columns) @ factor.weights)
     return out
 
 
-def double_embedding(structure: Structure, hyper: Hyper, environment: tuple[Measure, ...], nodes: tuple[Array, ...]) -> Array:
+def double_embedding(structure: Structure, hyper: Hyper, environment: tuple[WeightedNodes, ...], nodes: tuple[Array, ...]) -> Array:
     """c^t of these factors: (t,).
 
     Rows are computed in blocks, so that a large factor's N² correlations stay in the cache.
     """
     out = jnp.ones(len(structure.kernel.terms), hyper.zeta.dtype)
-    for measure, warped in zip(environment, nodes, strict=True):
+    for factor, warped in zip(environment, nodes, strict=True):
 
-        def row(node: Array, measure: Measure = measure, warped: Array = warped) -> Array:
-            return environment_parts(structure, hyper, node[None], warped, measure.columns)[:, 0] @ measure.weights
+        def row(node: Array, factor: WeightedNodes = factor, warped: Array = warped) -> Array:
+            return environment_parts(structure, hyper, node[None], warped, factor.columns)[:, 0] @ factor.weights
 
-        out = out * (measure.weights @ lax.map(row, warped, batch_size=BLOCK))
+        out = out * (factor.weights @ lax.map(row, warped, batch_size=BLOCK))
     return out
 
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from aloq.gp.contraction import measures
+from aloq.gp.contraction import weighted_nodes
 from aloq.gp.fit import Chains, Scale, update
 from aloq.gp.hyper import Structure
 from aloq.gp.kernel import KERNELS, Constant, Kernel, Prior, check_prior
@@ -116,7 +116,7 @@ class Model:
         size = padded_size(len(known) + room)
         told, out = np.ones(len(history.told)), np.ones(len(known))
         parts: list[Any] = [pad(part, size) for part in (known, scale.standardise(history.values), told, out)]
-        belief = _believe(self._structure(encoding), chains.zeta, Points(*parts), measures(encoding))
+        belief = _believe(self._structure(encoding), chains.zeta, Points(*parts), weighted_nodes(encoding))
         return ScaledBelief(encoding, belief, scale)
 
     def _structure(self, encoding: Encoding) -> Structure:

@@ -27,7 +27,7 @@ from jax import Array, lax
 from numpy.typing import NDArray
 
 from aloq.gp.contraction import (
-    Measure,
+    WeightedNodes,
     at_pairs,
     between_pairs,
     double_embedding,
@@ -65,7 +65,7 @@ class ClosedForm:
 
     structure: Structure
     given: Conditioned
-    environment: tuple[Measure, ...]
+    environment: tuple[WeightedNodes, ...]
     nodes: tuple[Array, ...]  # of each factor, warped: (s, N, c)
     at_data: Array  # (s, t, n) embedding of p at the data, 0 at padding
     averaged: Array  # (s, t) double embedding of p
@@ -167,19 +167,19 @@ class ClosedForm:
         holds p itself, F is fbar. If it holds a difference of these, F is what a region adds to
         fbar.
         """
-        structure, d, measure = self.structure, self.structure.policy_dim, self.environment[factor]
+        structure, d, varied = self.structure, self.structure.policy_dim, self.environment[factor]
         others = self.environment[:factor] + self.environment[factor + 1 :]
-        own = jnp.asarray(measure.columns) - d
+        own = jnp.asarray(varied.columns) - d
 
         # Samples are taken one after the other, because a large factor's N² correlations would not
         # fit into memory for all samples at once.
         def one(slice_: tuple[Hyper, Array, Array, Array, Array, tuple[Array, ...]]) -> tuple[Array, Array]:
             hyper, u, inputs, whitener, weights, nodes = slice_
             rest, theta, here = nodes[:factor] + nodes[factor + 1 :], inputs[:, d:], nodes[factor]
-            to_data = rows @ environment_parts(structure, hyper, here, theta[:, own], measure.columns)  # (t, R, n)
+            to_data = rows @ environment_parts(structure, hyper, here, theta[:, own], varied.columns)  # (t, R, n)
             known = policy_parts(structure, hyper, u, inputs[:, :d])[:, 0] * embedding(structure, hyper, others, rest, theta)
             z = jnp.einsum("trn,tn->rn", to_data, known) * self.given.known
-            among = jnp.sum((rows @ environment_parts(structure, hyper, here, here, measure.columns)) * rows, axis=-1)  # (t, R)
+            among = jnp.sum((rows @ environment_parts(structure, hyper, here, here, varied.columns)) * rows, axis=-1)  # (t, R)
             prior = policy_diagonals(structure, hyper, u)[:, 0] * double_embedding(structure, hyper, others, rest)
             white = z @ whitener.T
             return z @ weights, jnp.maximum(prior @ among - jnp.sum(white * white, axis=-1), FLOOR * hyper.amplitude)
@@ -223,7 +223,7 @@ class ClosedForm:
 
 
 @compiled(static=("structure",), wait_for_all=True)
-def believe(structure: Structure, zeta: Array, points: Points, environment: tuple[Measure, ...]) -> ClosedForm:
+def believe(structure: Structure, zeta: Array, points: Points, environment: tuple[WeightedNodes, ...]) -> ClosedForm:
     """Return the belief about fbar given points, under every row of zeta, (s, P)."""
     given = condition(structure, zeta, points)
 

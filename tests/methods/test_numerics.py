@@ -56,8 +56,9 @@ def assert_sound(method: ALOQ, history: History) -> None:
     assert np.all(belief.std >= 0)
     found = method.recommend(ENCODING, history, suggestion.state, 0)
     assert np.isfinite(found.mean)
-    after = replace(history, told=np.vstack([history.told, suggestion.point]), values=np.append(history.values, history.values[0]))
-    then = method.suggest(ENCODING, replace(after, asked=history.asked + 1), suggestion.state, 0)
+    told, values = np.vstack([history.told, suggestion.point]), np.append(history.values, history.values[0])
+    after = History.of(told, values, history.pending, history.failed, history.asked + 1)
+    then = method.suggest(ENCODING, after, suggestion.state, 0)
     assert np.all((then.point >= 0) & (then.point <= 1)), then.point
 
 

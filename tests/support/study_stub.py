@@ -133,6 +133,15 @@ def hanging_first(policy: dict[str, Any], environment: dict[str, Any]) -> float:
     return simulate(policy, environment)
 
 
+def answering_once(policy: dict[str, Any], environment: dict[str, Any]) -> float:
+    """Answers once, in whichever process comes first, and hangs from then on."""
+    try:
+        (Path(os.environ["NOTES"]) / "answered").touch(exist_ok=False)
+    except FileExistsError:
+        time.sleep(600)
+    return simulate(policy, environment)
+
+
 def hanging(policy: dict[str, Any], environment: dict[str, Any]) -> float:
     if policy["gait"] <= 4:
         time.sleep(600)

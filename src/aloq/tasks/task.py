@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -19,6 +19,19 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
+class Measures:
+    """What the simulator of a task can report in place of the return, and what that is worth.
+
+    `formula` takes every variable as a keyword and broadcasts like a NumPy function. It returns the
+    measures in the order of `names`. `value` is the problem's formula for the return.
+    """
+
+    names: tuple[str, ...]
+    value: str
+    formula: Callable[..., tuple[Array, ...]]
+
+
+@dataclass(frozen=True)
 class Task:
     """A benchmark whose true expected return is known.
 
@@ -27,7 +40,8 @@ class Task:
     An environment with a density has no such sum: the nodes that a study integrates over miss the
     probability of a rare event. There the task gives `expectation`, which is fbar itself and takes
     the policy's variables as keywords. `best` is the expected return of the optimal policy, or nan
-    if nobody knows it. A task can be pickled, to run in other processes.
+    if nobody knows it. `measures` is given if a simulation has more to tell than its return (see
+    `measured`). A task can be pickled, to run in other processes.
     """
 
     name: str
@@ -36,15 +50,32 @@ class Task:
     formula: Callable[..., Array]
     best: float
     expectation: Callable[..., Array] | None = None
+    measures: Measures | None = None
 
     @property
     def returns(self) -> str:
         """The word for a return: "cost" if less is better."""
         return "cost" if self.problem.direction == "minimize" else "return"
 
-    def simulate(self, policy: Mapping[str, Any], environment: Mapping[str, Any]) -> float:
-        """Return the return of one policy in one environment."""
-        return float(self.formula(**policy, **environment))
+    @cached_property
+    def measured(self) -> Task | None:
+        """The same task told in full: its simulator reports measures, and its problem values them.
+
+        None if there is no more to tell than the return.
+        """
+        if self.measures is None:
+            return None
+        return replace(self, problem=replace(self.problem, measures=self.measures.names, value=self.measures.value))
+
+    def simulate(self, policy: Mapping[str, Any], environment: Mapping[str, Any]) -> Any:
+        """Return the return of one policy in one environment, as a float.
+
+        A task told in full returns its measures, as a dict of floats.
+        """
+        if self.measures is None or not self.problem.measures:
+            return float(self.formula(**policy, **environment))
+        found = self.measures.formula(**policy, **environment)
+        return {name: float(measure) for name, measure in zip(self.measures.names, found, strict=True)}
 
     def expected(self, policies: Sequence[Mapping[str, Any]]) -> Array:
         """Return the true expected return of each policy, fbar(pi) = E f(pi, theta): (m,)."""

@@ -28,9 +28,11 @@ def joints(joint1: Array | float, joint2: Array | float, joint3: Array | float) 
     return np.asarray(BASE + np.concatenate([origin, links], axis=-2).cumsum(axis=-2))
 
 
-def distance_cost(arm: Array, target: Setting) -> Array:
-    """Return 100 times the distance between the tip and its place at setting `target`: (...).
+def distance(arm: Array, target: Setting) -> Array:
+    """Return the distance between the tip and its place at setting `target`, in metres: (...)."""
+    return np.asarray(np.linalg.norm(arm[..., -1, :] - joints(*target)[-1], axis=-1))
 
-    The factor is a stand-in.
-    """
-    return np.asarray(100 * np.linalg.norm(arm[..., -1, :] - joints(*target)[-1], axis=-1))
+
+def distance_cost(arm: Array, target: Setting) -> Array:
+    """Return 100 times the distance: (...). The factor is a stand-in."""
+    return np.asarray(100 * distance(arm, target))

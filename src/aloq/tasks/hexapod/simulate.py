@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, repeat
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -72,17 +73,49 @@ def crossing(controller: ArrayLike, damage: Damage, line: float) -> float:
 
     Return infinity if the robot falls before, or is too slow.
     """
+    for step in _upright(controller, damage):
+        if step.ahead >= line:
+            return step.passing(line)
+    return math.inf
+
+
+def attempt(controller: ArrayLike, damage: Damage, line: float) -> tuple[float, float]:
+    """Walk for five seconds. Return how far the robot came, in metres, and its speed, in m/s.
+
+    Both change smoothly with the walk. The way ends at a fall. It is at least `line` exactly if the
+    line was crossed, even if the robot then walked back. The speed is the average to the line, or
+    to the end of the way if the line was not crossed.
+    """
+    ahead, seconds, passed = 0.0, STEP, None
+    for step in _upright(controller, damage):
+        ahead, seconds = step.ahead, step.time
+        if passed is None and ahead >= line:
+            passed = step.passing(line)
+    return (ahead, ahead / seconds) if passed is None else (max(ahead, line), line / passed)
+
+
+class _Step(NamedTuple):
+    """A step of walking: the time after it, how far ahead of the start, and how far it moved."""
+
+    time: float
+    ahead: float
+    moved: float
+
+    def passing(self, line: float) -> float:
+        """Return when the body's centre passed `line`. Assumes constant speed within the step."""
+        return self.time - STEP * (self.ahead - line) / self.moved
+
+
+def _upright(controller: ArrayLike, damage: Damage) -> Iterator[_Step]:
+    """Yield the steps of a robot until it falls, without the step that ends in the fall."""
     robot = settled(damage)
     start = before = forward(robot)
     for time in steps(robot, controller):
         after = forward(robot)
         if fallen(robot):
-            break
-        if after - start >= line:
-            # Assumes constant speed within a step.
-            return time - STEP * (after - start - line) / (after - before)
+            return
+        yield _Step(time, after - start, after - before)
         before = after
-    return math.inf
 
 
 def fallen(robot: Robot) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
@@ -13,8 +14,8 @@ from aloq.problem.problem import Problem
 from aloq.problem.variables import Archive
 from aloq.tasks.hexapod import damage, elites, truth
 from aloq.tasks.hexapod.extra import dart
-from aloq.tasks.hexapod.simulate import STEPS, crossing
-from aloq.tasks.task import Array, Task
+from aloq.tasks.hexapod.simulate import STEPS, attempt, crossing
+from aloq.tasks.task import Array, Measures, Task
 
 _NEAR_BEST = 50  # the first to cross the line is sought among this many farthest walkers
 DUTIES = tuple(f"duty{leg}" for leg in range(6))
@@ -31,6 +32,9 @@ def hexapod() -> Task:
     (100 + 50 times the average speed to the line, 0 without crossing it). Stand-ins: the distance
     of the line, which is not published, and the archive, which we made ourselves. Nobody has
     computed the best expected reward, so `best` is nan.
+
+    Told in full, a simulation reports the metres walked and the average speed. Both exist for every
+    walk, whether it reaches the line or not.
     """
     return _task("hexapod", "walk although any front or back leg may be damaged", tuple(damage.LEG))
 
@@ -69,19 +73,25 @@ def _task(name: str, description: str, legs: tuple[str, ...]) -> Task:
     known = elites.shipped()
     policies = Archive(known.duty[known.distance >= truth.LINE], DUTIES)
     problem = Problem(policy=policies, environment={leg: damage.law() for leg in legs})
-    return Task(name, description, problem, partial(_reward, legs), math.nan, partial(_expected, legs))
+    measures = Measures(("metres", "speed"), truth.VALUE, partial(_measures, legs))
+    return Task(name, description, problem, partial(_reward, legs), math.nan, partial(_expected, legs), measures)
 
 
 def _reward(legs: tuple[str, ...], **columns: Any) -> Array:
+    return _each(lambda gait, hurt: truth.reward(crossing(gait, hurt, truth.LINE)), legs, columns)
+
+
+def _measures(legs: tuple[str, ...], **columns: Any) -> tuple[Array, ...]:
+    return tuple(np.moveaxis(_each(lambda gait, hurt: attempt(gait, hurt, truth.LINE), legs, columns), -1, 0))
+
+
+def _each(walk: Callable[[Array, damage.Damage], Any], legs: tuple[str, ...], columns: dict[str, Any]) -> Array:
+    """Return what `walk` gives for every controller and damage that the columns describe."""
     names = (*DUTIES, *legs)
     cases = np.broadcast(*(np.asarray(columns[name], dtype=object) for name in names))
-    found = [_reward_of(dict(zip(names, case, strict=True)), legs) for case in cases]
-    return np.array(found).reshape(cases.shape)
-
-
-def _reward_of(case: dict[str, Any], legs: tuple[str, ...]) -> float:
-    states = {leg: damage.state(case[leg]) for leg in legs}
-    return truth.reward(crossing(controller(case), damage.damage(states), truth.LINE))
+    known = [dict(zip(names, case, strict=True)) for case in cases]
+    found = np.array([walk(controller(case), damage.damage({leg: damage.state(case[leg]) for leg in legs})) for case in known])
+    return found.reshape((*cases.shape, *found.shape[1:]))
 
 
 def _expected(legs: tuple[str, ...], **duties: Array) -> Array:

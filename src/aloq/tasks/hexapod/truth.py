@@ -24,11 +24,13 @@ from aloq.tasks.hexapod.simulate import crossing
 Array = NDArray[np.float64]
 
 LINE = 1.0  # metres to the finish
+CROSSED, FASTER = 100.0, 50.0  # the reward for crossing it, and for each m/s of average speed
+VALUE = f"where(metres >= {LINE:g}, {CROSSED:g} + {FASTER:g} * speed, 0)"  # the reward, of what a walk measures
 
 
 def reward(seconds: float) -> float:
     """Return 0 if the line was not crossed, else 100 + 50 times the average speed."""
-    return 100.0 + 50.0 * LINE / seconds if np.isfinite(seconds) else 0.0
+    return CROSSED + FASTER * LINE / seconds if np.isfinite(seconds) else 0.0
 
 
 def conditions(legs: tuple[str, ...]) -> list[tuple[dict[str, str], float]]:

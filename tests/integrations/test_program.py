@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import pickle
 import sys
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from study_stub import Alert
 
 from aloq.integrations.program import Program
 from aloq.methods.naive import Naive
@@ -121,6 +123,56 @@ def test_what_is_no_return_is_a_failure_that_keeps_the_output(body: str, field: 
     assert len(str(caught.value)) < 5000
 
 
+PARTS = ("far", "gap")
+
+
+@pytest.mark.parametrize(
+    ("printed", "field", "far", "gap"),
+    [
+        ('{"far": 1.5, "gap": -2}', None, 1.5, -2.0),
+        ('log\\n{"gap": 0.1, "far": 1e-3, "note": "extra"}', None, 1e-3, 0.1),
+        ('{\\n"far": 1,\\n"gap": 2\\n}', None, 1.0, 2.0),
+        ('{"far": 1, "gap": null}', None, 1.0, math.nan),
+        ('{"far": NaN, "gap": 2}', None, math.nan, 2.0),
+        ('{"result": {"far": 1, "gap": 2}, "far": 9}', "result", 1.0, 2.0),
+    ],
+)
+def test_measures_are_an_object_of_json(printed: str, field: str | None, far: float, gap: float, tmp_path: Path) -> None:
+    found = Program((script(tmp_path, f"printf '{printed}'"),), field=field, measures=PARTS)({}, {})
+    assert isinstance(found, dict)
+    assert list(found) == ["far", "gap"]
+    assert list(found.values()) == pytest.approx([far, gap], nan_ok=True, rel=0, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "reason"),
+    [
+        ("echo 5", None, ["must print a JSON object with the measures far, gap on its last line, but did not", "5"]),
+        ("echo", None, ["measures far, gap on its last line, but did not", "printed nothing"]),
+        ("echo '[1, 2]'", None, ["but did not"]),
+        ("echo '{\"far\": 1}'", None, ["but 'gap' is missing. Where it does not exist, print null."]),
+        ('echo \'{"far": 1, "gap": 2}\'; echo done', None, ["but did not", "done"]),
+        ('echo \'{"far": 1, "gap": "2"}\'', None, ["The measure 'gap' must be a real number, but '2' (str) came"]),
+        ('echo \'{"far": 1, "gap": false}\'', None, ["Report the margin, not the verdict"]),
+        ('echo \'{"far": 1, "gap": -Infinity}\'', None, ["'gap' must be finite, or NaN"]),
+        ('echo \'{"far": 1, "gap": 2}\'', "result", ["in the field 'result', but did not"]),
+        ('echo \'{"far": 1, "gap": 2}\'; exit 3', None, ["exit code 3", '"gap": 2']),
+        ("kill -9 $$", None, ["signal 9 (SIGKILL)"]),
+    ],
+)
+def test_what_is_not_all_measures_is_a_failure_that_says_what_is_missing(
+    body: str, field: str | None, reason: list[str], tmp_path: Path
+) -> None:
+    with pytest.raises(SimulationError) as caught:
+        Program((script(tmp_path, body),), field=field, measures=PARTS)({}, {})
+    assert all(part in str(caught.value) for part in reason), str(caught.value)
+
+
+def test_an_object_where_a_number_is_due_names_the_ways_out(tmp_path: Path) -> None:
+    with pytest.raises(SimulationError, match="It printed JSON: give the `field` that holds the return, or the `measures`"):
+        Program((script(tmp_path, "echo '{\"far\": 1}'"),))({}, {})
+
+
 def test_a_program_that_cannot_start_fails(tmp_path: Path) -> None:
     with pytest.raises(SimulationError, match="could not be started: No such file"):
         Program((str(tmp_path / "none"),))({}, {})
@@ -146,6 +198,7 @@ def test_it_travels(tmp_path: Path) -> None:
         ({"command": ["a"], "shell": True}, "must be one string"),
         ({"command": ["a"], "input": "jsn"}, "Did you mean 'json'"),
         ({"command": ["a"], "field": ""}, "must name a field"),
+        ({"command": ["a"], "measures": "far"}, "`measures` must be a list"),
     ],
 )
 def test_a_wrong_program_is_refused(arguments: dict[str, Any], message: str) -> None:
@@ -200,6 +253,38 @@ def test_a_timeout_ends_the_program_with_its_children_and_keeps_what_it_printed(
     while any(map(alive, pids)) and time.monotonic() < limit:
         time.sleep(0.02)
     assert not any(map(alive, pids))
+
+
+MEASURING = """\
+case "$2" in 1.0) {on_ice};; esac
+echo "{{\\"far\\": $1, \\"gap\\": null}}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("on_ice", "said"),
+    [
+        ("sleep 600", "longer than the timeout of 1 s"),
+        ("kill -9 $$", "signal 9"),
+        ("exit 2", "exit code 2"),
+        ("echo '{\"far\": 1}'; exit 0", "'gap' is missing"),
+        ('echo \'{"far": null, "gap": 1}\'; exit 0', "It needs the measure 'far', which is NaN"),
+    ],
+)
+def test_what_fails_with_measures_is_a_failed_trial(on_ice: str, said: str, tmp_path: Path) -> None:
+    ice = {"ice": Discrete([0.0, 1.0], p=[0.5, 0.5])}
+    problem = Problem({"speed": (0.0, 2.0)}, ice, measures=PARTS, value="10 * far + where(gap < 0, 1, 0)")
+    measured = Study(problem, Alert(), seed=1)
+    program = Program((script(tmp_path, MEASURING.format(on_ice=on_ice)), "{speed}", "{ice}"), measures=problem.measures)
+    measured.optimize(program, 3, timeout=1, progress=False)
+    table = measured.trials()
+    assert list(table["state"] == "failed") == list(table["environment.ice"] == 1.0)
+    told, failed = table.query("state == 'told'"), table.query("state == 'failed'")
+    assert len(failed)
+    assert failed["reason"].str.contains(said, regex=False).all(), failed["reason"].tolist()
+    assert (told["measure.far"] == told["policy.speed"]).all()
+    assert told["measure.gap"].isna().all()
+    assert list(told["value"]) == pytest.approx(list(10 * told["policy.speed"]))
 
 
 def test_failures_and_retries_in_parallel(study: Study, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Any program as a simulator.
 
-The program gets values as arguments or as JSON. The return is read from its output.
+The program gets values as arguments or as JSON. The return, or the measures, are read from its
+output.
 
 A placeholder such as `{kp}` in the command stands for the value of that variable; `{{kp}}` stands
 for the text `{kp}`. Other braces, for example with a space inside, are left alone. Each argument
@@ -10,6 +11,7 @@ a placeholder becomes a shell parameter such as `${1}`. So values are data there
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -22,7 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from aloq.problem.errors import ProblemError, SimulationError, nearest
+from aloq.problem.errors import ProblemError, SimulationError, StudyError, nearest
+from aloq.problem.valuation import checked_measures
+from aloq.study.returned import float_measures, null_as_nan
 from aloq.study.running.output import described, output_folder
 
 INPUTS = ("arguments", "json")
@@ -44,6 +48,10 @@ class Program:
     output (all of it, or its last line); a dot leads into a nested object. The program runs in
     `folder`. If its exit code is not 0, or if it prints no return, a SimulationError is raised that
     shows the output.
+
+    `measures` are those of the problem, if it has any. The output (all of it, or its last line)
+    is then a JSON object with a number for each of them, or null where one does not exist. With
+    `field`, the object is in that field. Other entries are ignored.
     """
 
     command: list[str] | tuple[str, ...] | str
@@ -51,16 +59,18 @@ class Program:
     field: str | None = None
     shell: bool = False
     folder: str | None = None
+    measures: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.input not in INPUTS:
             raise ProblemError(f"`input` must be 'arguments' or 'json', but got {self.input!r}.{nearest(self.input, INPUTS)}")
         _check_field(self.field)
         _check_shell(self.shell)
+        object.__setattr__(self, "measures", checked_measures(self.measures))
         object.__setattr__(self, "command", _plain_command(self.command, self.shell))
 
-    def __call__(self, policy: Mapping[str, Any], environment: Mapping[str, Any]) -> float:
-        """Run the program once. Return the return that it prints."""
+    def __call__(self, policy: Mapping[str, Any], environment: Mapping[str, Any]) -> float | dict[str, float]:
+        """Run the program once. Return the return, or the measures, that it prints."""
         argv = self.arguments(policy, environment)
         with output_folder() as folder:
             (folder / "stdin").write_text(self._standard_input(policy, environment), encoding="utf-8")
@@ -129,19 +139,40 @@ class Program:
             except OSError as error:
                 raise SimulationError(f"{self.name} could not be started: {error.strerror}.") from error
 
-    def _return(self, folder: Path) -> float:
-        """Return the return that was printed."""
+    def _return(self, folder: Path) -> float | dict[str, float]:
+        """Return the return, or the measures, that were printed."""
         if (folder / "stdout").stat().st_size > LARGEST:
             _refuse(f"{self.name} printed more than {LARGEST} bytes to standard output. Send what is not the return elsewhere.", folder)
         printed = (folder / "stdout").read_text(encoding="utf-8", errors="replace")
         lines = [line.strip() for line in printed.splitlines() if line.strip()]
-        found = _number(lines[-1] if lines else "") if self.field is None else _field(printed, lines, self.field)
+        documents = [printed, lines[-1] if lines else ""]
+        return self._measured(documents, folder) if self.measures else self._number(documents, folder)
+
+    def _number(self, documents: list[str], folder: Path) -> float:
+        found = _number(documents[-1]) if self.field is None else _field(documents, self.field)
         if found is None:
             what = "a number on its last line" if self.field is None else f"JSON with a number in the field {self.field!r}"
-            _refuse(f"{self.name} must print {what}, but did not.", folder)
+            object_printed = self.field is None and any(isinstance(data, dict) for data in _read(documents))
+            way_out = " It printed JSON: give the `field` that holds the return, or the `measures`." if object_printed else ""
+            _refuse(f"{self.name} must print {what}, but did not.{way_out}", folder)
         if not math.isfinite(found):
             _refuse(f"{self.name} must print a finite number, but printed {found}.", folder)
         return found
+
+    def _measured(self, documents: list[str], folder: Path) -> dict[str, float]:
+        where = "on its last line" if self.field is None else f"in the field {self.field!r}"
+        rule = f"{self.name} must print a JSON object with the measures {', '.join(self.measures)} {where}"
+        found = [data if self.field is None else _inside(data, self.field) for data in _read(documents)]
+        measures = next((data for data in found if isinstance(data, dict)), None)
+        if measures is None:
+            _refuse(f"{rule}, but did not.", folder)
+        for name in self.measures:
+            if name not in measures:
+                _refuse(f"{rule}, but {name!r} is missing. Where it does not exist, print null.", folder)
+        try:
+            return float_measures(null_as_nan({name: measures[name] for name in self.measures}))
+        except StudyError as error:
+            _refuse(f"{self.name} printed a measure that cannot be used. {error}", folder)
 
 
 def placeholders(command: list[str] | tuple[str, ...] | str) -> Iterator[str]:
@@ -198,17 +229,20 @@ def _number(line: str) -> float | None:
     return float(line) if _NUMBER.fullmatch(line) else None
 
 
-def _field(printed: str, lines: list[str], field: str) -> float | None:
-    """Return the number in a field of the output as JSON: of all of it, or of its last line."""
-    for document in (printed, lines[-1] if lines else ""):
-        try:
-            data = json.loads(document)
-        except (ValueError, RecursionError):
-            continue
+def _field(documents: list[str], field: str) -> float | None:
+    """Return the number in a field of the first of the documents that has one."""
+    for data in _read(documents):
         found = _inside(data, field)
         if isinstance(found, int | float) and not isinstance(found, bool):
             return _as_float(found)
     return None
+
+
+def _read(documents: list[str]) -> Iterator[Any]:
+    """Yield the data of those documents that are JSON."""
+    for document in documents:
+        with contextlib.suppress(ValueError, RecursionError):
+            yield json.loads(document)
 
 
 def _as_float(number: int | float) -> float:

@@ -27,9 +27,17 @@ def floats(given: Any) -> float | dict[str, float]:
 
     A number must be finite. A measure may be NaN.
     """
-    if not isinstance(given, Mapping):
-        return real(given)
+    return float_measures(given) if isinstance(given, Mapping) else real(given)
+
+
+def float_measures(given: Mapping[Any, Any]) -> dict[str, float]:
+    """Return measures as floats. Each must be finite, or NaN."""
     return {name: _measure(name, value) for name, value in given.items()}
+
+
+def null_as_nan(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return measures read from JSON with NaN for null."""
+    return {name: math.nan if value is None else value for name, value in given.items()}
 
 
 def returned(problem: Problem, trial: Trial, given: Any, way_out: str = "") -> Returned:

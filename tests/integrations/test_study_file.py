@@ -92,6 +92,46 @@ def test_what_is_left_out_has_defaults(tmp_path: Path) -> None:
     assert study_file(tmp_path, SMALL.replace('command = ["sh", "{kp}", "{ice}"]', "")).program is None
 
 
+MEASURES, VALUE = 'measures = ["far", "gap"]', 'value = "far + where(gap < 0, ice, 0) * kp"'
+
+
+def test_measures_and_their_value(tmp_path: Path) -> None:
+    found = study_file(tmp_path, f"{MEASURES}\n{VALUE}\n{SMALL}")
+    ice = Discrete([0, 1], [0.9, 0.1])
+    assert found.problem == Problem({"kp": (0, 10)}, {"ice": ice}, measures=("far", "gap"), value="far + where(gap < 0, ice, 0) * kp")
+    assert found.program is not None
+    assert found.program.measures == ("far", "gap")
+    over_lines = 'measures = [\n  "far",\n  "gap",\n]\nvalue = """\nfar + where(gap < 0,\n  ice, 0) * kp"""\n'
+    assert study_file(tmp_path, over_lines + SMALL).problem.measures == ("far", "gap")
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "message"),
+    [
+        (['measure = ["far"]', 'value = "far"'], 1, "no setting 'measure'. Did you mean 'measures'?"),
+        (['measures = ["far"]', 'valeu = "far"'], 2, "no setting 'valeu'. Did you mean 'value'?"),
+        (["measures = []", 'value = "far"'], 2, "`value` needs `measures`"),
+        (['value = "far"'], 1, "`value` needs `measures`, the names of what the simulator reports, but there are none"),
+        (["", MEASURES], 2, "`measures` need a `value`, the formula for what they are worth, but it is missing. Write value = 'far'"),
+        (['measures = "far"', 'value = "far"'], 1, "`measures` must be a list, but got 'far'"),
+        (['measures = ["far", 3]', 'value = "far"'], 1, "a measure must have a name that a formula can use"),
+        (['measures = ["far-off"]', 'value = "far"'], 1, "but got 'far-off'"),
+        (['measures = ["far", "far"]', 'value = "far"'], 1, "'far' comes twice in `measures`"),
+        (['measures = ["far", "kp"]', 'value = "far"'], 1, "'kp' is a measure and a variable"),
+        ([MEASURES, 'value = "far + gapp"'], 2, "`value`, at character 7 ('gapp'): there is no measure or variable of this name. Did you"),
+        ([MEASURES, 'value = "kp"'], 2, "`value` must use a measure"),
+        ([MEASURES, "value = 3"], 2, "`value` must be a formula as text, but got 3"),
+        ([MEASURES, "failure_value = 3", VALUE], 2, "`failure_value` must be left out where there are measures"),
+    ],
+)
+def test_a_mistake_about_measures_names_file_line_and_fix(lines: list[str], line: int, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ProblemError) as caught:
+        study_file(tmp_path, "\n".join([*lines, SMALL]))
+    told = str(caught.value)
+    assert told.startswith(f"{tmp_path}/study.toml, line {line}: "), told
+    assert message in told
+
+
 KP, ICE = "kp = [0, 10.0]", "ice = {values = [0, 1], p = [0.9, 0.1]}"
 
 
@@ -142,6 +182,8 @@ KP, ICE = "kp = [0, 10.0]", "ice = {values = [0, 1], p = [0.9, 0.1]}"
         (ICE, 'ice = {dist = "norm", scale = "x"}', 7, "`scale` must be a number"),
         (ICE, 'ice = {dist = "norm", scale = -1}', 7, "must have valid parameters"),
         (ICE, "ice = {dist = 3}", 7, "`dist` must be the name"),
+        (ICE, f'{ICE}\nmeasures = ["far"]', 8, "'measures' is no variable of [environment]. Settings stand above the first [table]"),
+        (ICE, f'{ICE}\nvalue = "far"', 8, "Settings stand above the first [table]"),
         (ICE, f"{ICE}\nseed = 3", 8, "Settings stand above the first [table]"),
     ],
 )

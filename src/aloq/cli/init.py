@@ -21,6 +21,9 @@ command = ["awk", "-v", "speed={{speed}}", "-v", "tyres={{tyres}}", "-v", "ice={
 # input = "json"          # the program reads {{"policy": {{...}}, "environment": {{...}}}} from standard input instead
 # field = "return"        # the program prints JSON, and the return is this field of it
 # shell = false           # true: command is one string for `sh`, with pipes and all; write "{{speed}}" in quotes there
+# The next two go together: what the program measures, and what that is worth.
+# measures = ["distance", "skid"]            # it prints {{"distance": 1.2, "skid": null}} as the last line; null: there is none
+# value = "distance - where(skid > 0, 4 * skid, 0)"    # numbers, names, + - * / **, comparisons, where(condition, a, b), ...
 
 direction = "maximize"    # or "minimize"
 evaluations = 40          # simulations in all, those in the journal included

@@ -32,7 +32,7 @@ from aloq.study.running.loop import PATIENCE
 from aloq.study.study import Study
 
 PROGRAM_KEYS = ("command", "input", "field", "shell")
-PROBLEM_KEYS = ("direction", "objective", "failure_value")
+PROBLEM_KEYS = ("direction", "objective", "measures", "value", "failure_value")
 TABLES = ("policy", "environment")
 
 _POLICY_FORMS = (
@@ -147,8 +147,16 @@ def _problem(source: _Source, data: Mapping[str, Any]) -> Problem:
     if "objective" in given:
         with source.at("objective"):
             given["objective"] = _objective(given["objective"])
-    with source.at(*(["failure_value"] if "failure_value" in given else [])):
+    try:
         return Problem(policy, environment, **given)
+    except ProblemError as error:
+        raise source.error(str(error), *_blamed(given, str(error))) from error
+
+
+def _blamed(given: Mapping[str, Any], message: str) -> list[str]:
+    """Return the setting that an error of the problem is about, if there is one."""
+    about = [key for key in ("failure_value", "value") if key in given and f"`{key}`" in message]
+    return about[:1] or [key for key in ("measures",) if key in given]
 
 
 def _table(
@@ -165,7 +173,7 @@ def _table(
         )
     found = {}
     for name, written in given.items():
-        if name in KEYS and not isinstance(written, list | dict):
+        if name in KEYS and _no_variable(written):
             raise source.error(
                 f"{name!r} is no variable of [{table}]. Settings stand above the first [table]: move the line up.", table, name
             )
@@ -176,6 +184,11 @@ def _table(
                 raise ProblemError(f"{table} variable {name!r}: {error}") from error
             check({name: found[name]})
     return found
+
+
+def _no_variable(written: Any) -> bool:
+    """Return whether this can only be the value of a setting. Variables are tables or ranges."""
+    return any(isinstance(part, str) for part in written) if isinstance(written, list) else not isinstance(written, dict)
 
 
 def _archive(source: _Source, data: Mapping[str, Any]) -> Archive | None:
@@ -300,7 +313,7 @@ def _program(source: _Source, data: Mapping[str, Any], problem: Problem) -> Prog
             raise source.error(f'{key!r} is about a program, but there is no `command`. Add command = ["./simulate", ...].', key)
         return None
     try:
-        program = Program(**given, folder=str(source.path.absolute().parent))
+        program = Program(**given, folder=str(source.path.absolute().parent), measures=problem.measures)
         program.check((*problem.policy_names, *problem.environment_names))
     except ProblemError as error:
         key = next((key for key in given if f"`{key}`" in str(error)), "command")

@@ -62,7 +62,7 @@ def checked_measures(measures: Any) -> tuple[str, ...]:
         if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name in FUNCTIONS:
             raise ProblemError(
                 f"a measure must have a name that a formula can use (letters, digits and _; no word of the language of formulas), but got "
-                f"{name!r}. Write measures=('distance', 'clearance'), say."
+                f"{name!r}. Write measures = ['distance', 'clearance'], say."
             )
         if found.count(name) > 1:
             raise ProblemError(f"names must differ, but {name!r} comes twice in `measures`. Rename one of them.")
@@ -73,11 +73,11 @@ def check_together(measures: tuple[str, ...], value: Any) -> None:
     """Raise if there are measures without a formula, or a formula without measures."""
     if measures and value is None:
         raise ProblemError(
-            f"`measures` need a `value`, the formula for what they are worth, but it is missing. Write value='{measures[0]}', say."
+            f"`measures` need a `value`, the formula for what they are worth, but it is missing. Write value = '{measures[0]}', say."
         )
     if value is not None and not measures:
         raise ProblemError(
-            "`value` needs `measures`, the names of what the simulator reports, but there are none. Write measures=('distance',), say; "
+            "`value` needs `measures`, the names of what the simulator reports, but there are none. Write measures = ['distance'], say; "
             "a simulator that returns one number needs neither."
         )
 

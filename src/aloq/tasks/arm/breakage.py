@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aloq.problem.problem import Problem
-from aloq.tasks.arm.geometry import Setting, distance_cost, joints
-from aloq.tasks.task import Array, Task
+from aloq.tasks.arm.geometry import Setting, distance, distance_cost, joints
+from aloq.tasks.task import Array, Measures, Task
 
 TARGET: Setting = (0.4, 0.2, 0.6)  # the joint setting whose tip is the target, from the paper
 FRAGILE = (0.3, 0.7)  # settings of the first joint that may break it, from the paper
@@ -24,9 +23,14 @@ def arm_breakage() -> Task:
     event costs 100 in expectation. That is where the paper's methods that never see the event end.
     The best cost is 0: the arm has one joint more than it needs, so other postures touch the target
     with the first joint outside that range.
+
+    Told in full, a simulation reports the distance and the margin: how far the first joint is from
+    the settings that may break it. It is negative among them.
     """
     name, what = "arm-breakage", "reach for a target with a first joint that breaks in 5 % of cases"
-    return Task(name, what, _problem(), _cost, best=0.0, expectation=_expected_cost)
+    value = f"100 * distance + {PENALTY:g} * (margin <= 0 and strength < {WEAK:g})"
+    measures = Measures(("distance", "margin"), value, _measures)
+    return Task(name, what, _problem(), _cost, best=0.0, expectation=_expected_cost, measures=measures)
 
 
 def arm_breakage_no_break() -> Task:
@@ -48,16 +52,21 @@ def _problem() -> Problem:
 
 
 def _cost(joint1: Array, joint2: Array, joint3: Array, strength: Array) -> Array:
-    return _distance(joint1, joint2, joint3) + PENALTY * (_fragile(joint1) & (np.asarray(strength) < WEAK))
+    return _distance(joint1, joint2, joint3) + PENALTY * ((_margin(joint1) <= 0) & (np.asarray(strength) < WEAK))
 
 
 def _expected_cost(joint1: Array, joint2: Array, joint3: Array) -> Array:
-    return _distance(joint1, joint2, joint3) + PENALTY * WEAK * _fragile(joint1)
+    return _distance(joint1, joint2, joint3) + PENALTY * WEAK * (_margin(joint1) <= 0)
+
+
+def _measures(joint1: Array, joint2: Array, joint3: Array, strength: Array) -> tuple[Array, Array]:
+    return distance(joints(joint1, joint2, joint3), TARGET), _margin(joint1)
 
 
 def _distance(joint1: Array, joint2: Array, joint3: Array, strength: Array | None = None) -> Array:
     return distance_cost(joints(joint1, joint2, joint3), TARGET)
 
 
-def _fragile(joint1: Array) -> NDArray[np.bool_]:
-    return np.asarray((np.asarray(joint1) >= FRAGILE[0]) & (np.asarray(joint1) <= FRAGILE[1]))
+def _margin(joint1: Array) -> Array:
+    """Return how far the first joint is from FRAGILE. It is at most 0 inside, and 0 at the ends."""
+    return np.maximum(FRAGILE[0] - np.asarray(joint1), np.asarray(joint1) - FRAGILE[1])

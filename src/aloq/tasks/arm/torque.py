@@ -22,8 +22,8 @@ from aloq.problem.axes import SLACK
 from aloq.problem.errors import ProblemError
 from aloq.problem.laws import FiniteLaw
 from aloq.problem.problem import Problem
-from aloq.tasks.arm.geometry import Setting, distance_cost, joints
-from aloq.tasks.task import Array, Task
+from aloq.tasks.arm.geometry import Setting, distance, distance_cost, joints
+from aloq.tasks.task import Array, Measures, Task
 
 TARGET: Setting = (0.8, 0.6, 0.4)  # the joint setting whose tip is the target
 PENALTY = 100.0
@@ -51,6 +51,8 @@ def arm_torque() -> Task:
 
     If only the uniform law is known, the best policy is the largest torque that every rigidity
     allows: .5 on each joint.
+
+    Told in full, a simulation reports the distance and the largest setting of the three joints.
     """
     from scipy import stats
 
@@ -88,7 +90,8 @@ def _task(rigidity: Any, best: float) -> Task:
     _check_range(problem)
     listed = isinstance(problem.encoding.laws[0], FiniteLaw)
     expectation = None if listed else partial(_expected_cost, rigidity)
-    return Task("arm-torque", "reach by torques on joints of uncertain rigidity", problem, _cost, best, expectation)
+    measures = Measures(("distance", "setting"), f"100 * distance + {PENALTY:g} * (setting > 1)", _measures)
+    return Task("arm-torque", "reach by torques on joints of uncertain rigidity", problem, _cost, best, expectation, measures)
 
 
 def _check_range(problem: Problem) -> None:
@@ -101,8 +104,16 @@ def _check_range(problem: Problem) -> None:
 
 
 def _cost(torque1: Array, torque2: Array, torque3: Array, rigidity: Array) -> Array:
-    breaks = rigidity < np.maximum(np.maximum(torque1, torque2), torque3)
+    breaks = rigidity < _largest(torque1, torque2, torque3)
     return _distance_cost(torque1, torque2, torque3, rigidity) + PENALTY * breaks
+
+
+def _measures(torque1: Array, torque2: Array, torque3: Array, rigidity: Array) -> tuple[Array, Array]:
+    return distance(_arm(torque1, torque2, torque3, rigidity), TARGET), np.asarray(_largest(torque1, torque2, torque3) / rigidity)
+
+
+def _largest(torque1: Array, torque2: Array, torque3: Array) -> Array:
+    return np.maximum(np.maximum(torque1, torque2), torque3)
 
 
 def _expected_cost(law: Any, torque1: Array, torque2: Array, torque3: Array) -> Array:
@@ -127,4 +138,8 @@ def _rule() -> tuple[Array, Array]:
 
 
 def _distance_cost(torque1: Array, torque2: Array, torque3: Array, rigidity: Array) -> Array:
-    return distance_cost(joints(torque1 / rigidity, torque2 / rigidity, torque3 / rigidity), TARGET)
+    return distance_cost(_arm(torque1, torque2, torque3, rigidity), TARGET)
+
+
+def _arm(torque1: Array, torque2: Array, torque3: Array, rigidity: Array) -> Array:
+    return joints(torque1 / rigidity, torque2 / rigidity, torque3 / rigidity)

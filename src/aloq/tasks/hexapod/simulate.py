@@ -80,18 +80,18 @@ def crossing(controller: ArrayLike, damage: Damage, line: float) -> float:
 
 
 def attempt(controller: ArrayLike, damage: Damage, line: float) -> tuple[float, float]:
-    """Walk for five seconds. Return how far the robot came, in metres, and its speed, in m/s.
+    """Walk for five seconds. Return how far ahead the robot came, and its average speed, in m/s.
 
-    Both change smoothly with the walk. The way ends at a fall. It is at least `line` exactly if the
-    line was crossed, even if the robot then walked back. The speed is the average to the line, or
-    to the end of the way if the line was not crossed.
+    The walk ends at a fall. The distance is the largest before that, so it is at least `line`
+    exactly if the line was crossed. The speed is the average up to the line. If the line was not
+    crossed, it is the distance divided by the time of the whole walk.
     """
-    ahead, seconds, passed = 0.0, STEP, None
+    farthest, seconds, passed = 0.0, STEP, None
     for step in _upright(controller, damage):
-        ahead, seconds = step.ahead, step.time
-        if passed is None and ahead >= line:
+        farthest, seconds = max(farthest, step.ahead), step.time
+        if passed is None and farthest >= line:
             passed = step.passing(line)
-    return (ahead, ahead / seconds) if passed is None else (max(ahead, line), line / passed)
+    return farthest, farthest / seconds if passed is None else line / passed
 
 
 class _Step(NamedTuple):

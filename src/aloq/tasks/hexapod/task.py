@@ -33,8 +33,8 @@ def hexapod() -> Task:
     of the line, which is not published, and the archive, which we made ourselves. Nobody has
     computed the best expected reward, so `best` is nan.
 
-    Told in full, a simulation reports the metres walked and the average speed. Both exist for every
-    walk, whether it reaches the line or not.
+    Told in full, a simulation reports how many metres ahead the robot came, and its average speed.
+    Both exist for every walk, whether it reaches the line or not.
     """
     return _task("hexapod", "walk although any front or back leg may be damaged", tuple(damage.LEG))
 

@@ -119,18 +119,18 @@ class Structure:
         """Return the hyperparameters of zeta, (P,), ready for use."""
         k = len(self.warped_columns)
         alpha, beta = (self._spread(part) for part in jnp.split(jnp.exp(zeta[self.size - 1 - 2 * k : -1]), 2))
-        amplitude = self._amplitude(zeta)
+        amplitude = jnp.sum(self.variances(zeta))
         return Hyper(zeta, alpha, beta, betaln(alpha, beta), amplitude, jnp.exp(zeta[-1]) + JITTER * amplitude)
 
-    def _amplitude(self, zeta: Array) -> Array:
-        """Return the sum over terms of the product of their leaves' amplitudes."""
-        total = jnp.zeros((), zeta.dtype)
+    def variances(self, zeta: Array) -> Array:
+        """Return for each term the product of its leaves' amplitudes: (t,)."""
+        products = []
         for term in self.kernel.terms:
             product = jnp.ones((), zeta.dtype)
             for leaf, _, slots in (self.leaves[i] for i in term):
                 product = product * leaf.amplitude(zeta[slots])
-            total = total + product
-        return total
+            products.append(product)
+        return jnp.stack(products)
 
     def _spread(self, shapes: Array) -> Array:
         """Return the shapes of all columns, (D,), given those of the warped columns, (k,).

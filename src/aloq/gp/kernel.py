@@ -9,6 +9,7 @@ leaves. Because of that form, fbar is a Gaussian process in closed form: see `al
 
     Constant() * SE()                                   the paper's kernel
     Constant() * SE() + Constant() * SE("policy")       the same plus a main effect of the policy
+    Constant() * Same("policy") * SE("environment")     a part of its own for each policy
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, random
 
 from aloq.problem.codec import register
 from aloq.problem.errors import ProblemError, nearest
@@ -30,6 +31,7 @@ Prior = tuple[float, float]  # mean and standard deviation of a slot of zeta
 Columns = str | tuple[int, ...]
 
 GROUPS = ("all", "policy", "environment")
+EQUAL = 1e-7  # columns that differ by less are equal
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,15 @@ class Leaf(Kernel):
         """
         return jnp.full(count, jnp.inf)
 
+    def frequencies(self, values: Array, key: Array, shape: tuple[int, int]) -> Array:
+        """Draw from the spectral density of this kernel, over its columns: (F, c) = `shape`.
+
+        Its correlation is E cos(omega · (u - v)) over these draws. Paths are made of them.
+        """
+        raise ProblemError(
+            f"{type(self).__name__} has no spectral density, so no paths can be drawn. Override `frequencies`, or use SE or Matern52."
+        )
+
 
 @dataclass(frozen=True)
 class _Composed(Kernel):
@@ -178,6 +189,39 @@ class Constant(Leaf):
     def amplitude(self, values: Array) -> Array:
         return jnp.exp(values[0])
 
+    def frequencies(self, values: Array, key: Array, shape: tuple[int, int]) -> Array:
+        return jnp.zeros(shape)
+
+
+@register
+@dataclass(frozen=True)
+class Same(Leaf):
+    """1 where all columns are equal, and 0 elsewhere.
+
+    With it, each policy has a part of its own, which says nothing about other policies.
+    """
+
+    columns: Columns = "policy"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", check_columns(self.columns))
+
+    def parameters(self, columns: tuple[int, ...]) -> tuple[Parameter, ...]:
+        return ()
+
+    def __call__(self, values: Array, u: Array, v: Array) -> Array:
+        equal = jnp.abs(u[:, None] - v[None]) < EQUAL
+        return jnp.where(jnp.all(equal, axis=-1), 1.0, 0.0)
+
+    def over(self, values: Array, places: tuple[int, ...]) -> Array:
+        return values
+
+    def length_scales(self, values: Array, count: int) -> Array:
+        return jnp.full(count, jnp.inf)  # as far as it goes, f is not similar anywhere else
+
+    def frequencies(self, values: Array, key: Array, shape: tuple[int, int]) -> Array:
+        return random.normal(key, shape) / EQUAL
+
 
 @dataclass(frozen=True)
 class Stationary(Leaf):
@@ -225,6 +269,9 @@ class SE(Stationary):
     def correlation(self, gaps: list[Array], ones: Array) -> Array:
         return jnp.exp(-0.5 * sum((gap * gap for gap in gaps), 0 * ones))
 
+    def frequencies(self, values: Array, key: Array, shape: tuple[int, int]) -> Array:
+        return random.normal(key, shape) / jnp.exp(values)
+
 
 @register
 @dataclass(frozen=True)
@@ -236,6 +283,12 @@ class Matern52(Stationary):
         # differentiable there.
         s = [jnp.sqrt(5.0) * jnp.where(gap < 0, -gap, gap) for gap in gaps]
         return math.prod((1 + t + t * t / 3 for t in s), start=ones) * jnp.exp(-sum(s, 0 * ones))
+
+    def frequencies(self, values: Array, key: Array, shape: tuple[int, int]) -> Array:
+        """Draws from a Student t of five degrees of freedom in each column."""
+        k_normal, k_scale = random.split(key)
+        scale = jnp.sqrt(5.0 / (2.0 * random.gamma(k_scale, 2.5, shape)))
+        return random.normal(k_normal, shape) * scale / jnp.exp(values)
 
 
 KERNELS: dict[str, type[Stationary]] = {"se": SE, "matern52": Matern52}

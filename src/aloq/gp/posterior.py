@@ -14,6 +14,7 @@ one factorisation, because the factor of the told points is the leading block of
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -21,8 +22,13 @@ import jax.numpy as jnp
 from jax import Array
 from jax.scipy.linalg import solve_triangular
 
+from aloq.gp.contraction import at_pairs, between_pairs
 from aloq.gp.hyper import Hyper, Structure
 from aloq.gp.likelihood import covariance
+
+# Variances are differences of larger numbers. Rounding can make them negative, by about this part
+# of f's amplitude.
+FLOOR = 1e-14
 
 
 class Points(NamedTuple):
@@ -42,6 +48,38 @@ class Conditioned(NamedTuple):
     known: Array  # (n,)
     whitener: Array  # (s, n, n)
     weights: Array  # (s, n)
+
+
+class Extension(NamedTuple):
+    """The prediction at a pair that joins the points, under each hyperparameter sample."""
+
+    mean: Array  # (s,) E f
+    variance: Array  # (s,) of one return there, noise included
+    weights: Array  # (s, n) K⁻¹k, the weights of the points in the prediction
+
+
+def extended(structure: Structure, given: Conditioned, x: Array) -> tuple[Conditioned, Extension]:
+    """Return f given one more pair, x (D,), that is out for simulation.
+
+    The pair takes the first row of the padding. This is O(n²), where `condition` is O(n³). The
+    factor of the larger covariance has one more row, and so has its inverse:
+    (-(W k)ᵀ W, 1) / l, with l² = k(x, x) + sigma² - |W k|².
+    """
+    place = jnp.sum(given.known).astype(int)
+    v = jax.vmap(lambda hyper: structure.warp(hyper, x[None], structure.columns))(given.hyper)
+    k = jax.vmap(partial(between_pairs, structure))(given.hyper, v, given.inputs)[:, 0] * given.known
+    white = jnp.einsum("sij,sj->si", given.whitener, k)
+    noise, prior = given.hyper.noise, jax.vmap(partial(at_pairs, structure))(given.hyper, v)[:, 0]
+    left = prior + noise - jnp.sum(white * white, axis=-1)
+    variance = jnp.maximum(left, FLOOR * given.hyper.amplitude + 0.5 * noise)  # in exact arithmetic at least the noise
+    weights = jnp.einsum("si,sij->sj", white, given.whitener)
+    row = (-weights / jnp.sqrt(variance)[:, None]).at[:, place].set(1 / jnp.sqrt(variance))
+    grown = given._replace(
+        inputs=given.inputs.at[:, place].set(v[:, 0]),
+        known=given.known.at[place].set(1.0),
+        whitener=given.whitener.at[:, place].set(row),
+    )
+    return grown, Extension(jnp.sum(k * given.weights, axis=-1), variance, weights)
 
 
 def condition(structure: Structure, zeta: Array, points: Points) -> Conditioned:

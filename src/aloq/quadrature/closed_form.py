@@ -38,13 +38,9 @@ from aloq.gp.contraction import (
     warped_nodes,
 )
 from aloq.gp.hyper import Hyper, Structure
-from aloq.gp.posterior import Conditioned, Points, condition
+from aloq.gp.posterior import FLOOR, Conditioned, Points, condition, extended
 from aloq.numerics.compiled import compiled
 from aloq.quadrature.tables import ClosedFormTables, ListedBelief
-
-# Variances are differences of larger numbers. Rounding can make them negative, by about this part
-# of f's amplitude.
-FLOOR = 1e-14
 
 
 class Sites(NamedTuple):
@@ -121,24 +117,10 @@ class ClosedForm:
     def awaiting(self, x: Array) -> ClosedForm:
         """Return the belief with one more pair, x (D,), out for simulation.
 
-        The pair takes the first row of the padding. This is O(n²), where `believe` is O(n³). The
-        factor of the larger covariance has one more row, and so has its inverse:
-        (-(W k)ᵀ W, 1) / l, with l² = k(x, x) + sigma² - |W k|². Means stay as they were, because a
-        pair that is out enters with its predicted mean.
+        Means stay as they were, because a pair that is out enters with its predicted mean.
         """
-        given = self.given
-        place = jnp.sum(given.known).astype(int)
-        v = self._warped_pairs(x[None])
-        white = jnp.einsum("sij,sj->si", given.whitener, self._k(v)[:, 0])
-        prior = jax.vmap(partial(at_pairs, self.structure))(given.hyper, v)[:, 0]
-        left = prior + self.noise - jnp.sum(white * white, axis=-1)
-        scale = 1 / jnp.sqrt(jnp.maximum(left, self.rounding + 0.5 * self.noise))  # in exact arithmetic at least the noise
-        row = (-jnp.einsum("si,sij->sj", white, given.whitener) * scale[:, None]).at[:, place].set(scale)
-        grown = given._replace(
-            inputs=given.inputs.at[:, place].set(v[:, 0]),
-            known=given.known.at[place].set(1.0),
-            whitener=given.whitener.at[:, place].set(row),
-        )
+        place, v = jnp.sum(self.given.known).astype(int), self._warped_pairs(x[None])
+        grown, _ = extended(self.structure, self.given, x)
         return replace(self, given=grown, at_data=self.at_data.at[:, :, place].set(self._embedding(v)[:, :, 0]))
 
     def tables(self, pi: NDArray[np.float64], theta: NDArray[np.float64]) -> ClosedFormTables:

@@ -142,7 +142,7 @@ def test_environments_follow_their_law(method: Method) -> None:
 
 
 def test_wsn_is_aloq_with_another_rule_and_without_warp() -> None:
-    assert WSN().search == ALOQ(model=Model(warp="none"), policy_rule=VisitedEI(), intensify=None)
+    assert WSN().search == ALOQ(model=Model(warp="none"), policy_rule=VisitedEI(), intensify=None, measures=None)
 
 
 def test_wsn_sees_a_density_as_100_equidistant_values() -> None:

@@ -1,7 +1,8 @@
 """Search for the policy that a rule scores highest.
 
 Every policy of an archive is scored. In a box, the default climbs with gradients from the best of
-many starts, all in one batch. The paper used DIRECT. Columns of whole numbers and choices are
+many starts, all in one batch. If the belief consists of draws, the score may jump, and more
+candidates around the best take the place of the climbs. The paper used DIRECT. Columns of whole numbers and choices are
 searched as if continuous and snapped at the end. (A climb leaves choices as they are in the start.)
 """
 
@@ -23,11 +24,12 @@ from aloq.numerics.compiled import compiled
 from aloq.numerics.padding import pad, padded_size
 from aloq.problem.codec import register
 from aloq.problem.encoding import Encoding
-from aloq.quadrature.belief import Belief
+from aloq.quadrature.belief import Belief, DrawsJointly
 
 Points = NDArray[np.float64]
 
 _OTHERS = 256  # policies to choose from if the best of a box is spent
+_CANDIDATES = 384  # for each of two rounds, where climbs do not help
 
 
 def most_promising(
@@ -84,10 +86,31 @@ class MultiStart:
         reference = rule.reference(belief, known, incumbent, seed)
         if encoding.candidates is not None:
             return exhaustive(rule, belief, encoding.candidates, reference)
+        if isinstance(belief, DrawsJointly):
+            return self._narrow(rule, belief, encoding, known, incumbent, reference, np.random.default_rng(seed))
         starts = encoding.snap_policies(scattered(self.starts, known, incumbent, np.random.default_rng(seed)))
         movable = np.asarray(encoding.warped[: encoding.policy_dim])
         climbed = np.asarray(_climb(rule, self.climbs, self.turns, belief, starts, reference, movable))
         return exhaustive(rule, belief, encoding.snap_policies(climbed), reference)
+
+    def _narrow(
+        self,
+        rule: PolicyRule,
+        belief: Belief,
+        encoding: Encoding,
+        known: Points,
+        incumbent: Points,
+        reference: Any,
+        rng: np.random.Generator,
+    ) -> Points:
+        """Return the best of scattered policies and of more around the best of these."""
+        first = encoding.snap_policies(scattered(_CANDIDATES, known, incumbent, rng))
+        scores = scored(rule, belief, first, reference)
+        peaks = first[np.argsort(-scores, kind="stable")[: self.climbs]]
+        second = encoding.snap_policies(around(peaks[rng.integers(len(peaks), size=_CANDIDATES)], rng))
+        scores = np.concatenate([scores, scored(rule, belief, second, reference)])
+        found: Points = np.concatenate([first, second])[int(np.argmax(scores))]
+        return found
 
 
 @register
@@ -134,6 +157,12 @@ def scattered(count: int, known: Points, incumbent: Points, rng: np.random.Gener
     centres = np.concatenate([np.repeat(incumbent[None], quarter, 0), known[rng.integers(len(known), size=quarter)]])
     near = np.clip(centres + scales * rng.standard_normal((2 * quarter, d)), 0, 1)
     return np.concatenate([incumbent[None], near, rng.uniform(size=(count - 2 * quarter - 1, d))])
+
+
+def around(centres: Points, rng: np.random.Generator) -> Points:
+    """Return a policy near each of the centres, (m, d), at several scales: (m, d)."""
+    scales = 10.0 ** rng.uniform(-3, -1, size=(len(centres), 1))
+    return np.clip(centres + scales * rng.standard_normal(centres.shape), 0, 1)
 
 
 @compiled(static=("rule",))

@@ -22,9 +22,13 @@ from numpy.typing import NDArray
 from aloq.acquisition.average import total
 from aloq.problem.codec import register
 from aloq.problem.errors import ProblemError
-from aloq.quadrature.belief import Belief
+from aloq.quadrature.belief import Belief, DrawsJointly
 
 Points = NDArray[np.float64]
+
+# If no draw of a belief improves, the normal distribution with the same moments decides. Its score
+# has this weight, so that it decides nothing else.
+TIE = 1e-3
 
 
 class PolicyRule(ABC):
@@ -88,14 +92,19 @@ class UCB(Pointwise):
 class EI(PolicyRule):
     """Expected improvement: E max(0, fbar(pi) - fbar(incumbent)).
 
-    fbar(incumbent) is uncertain too. The difference is normal, with variance
-    V fbar(pi) + V fbar(incumbent) - 2 Cov. So there is a closed form that needs no sampling.
+    fbar(incumbent) is uncertain too. If the belief is normal, so is the difference, with variance
+    V fbar(pi) + V fbar(incumbent) - 2 Cov. So there is a closed form that needs no sampling. If the
+    belief consists of joint draws, the improvement is averaged over these.
     """
 
     def reference(self, belief: Belief, known: Points, incumbent: Points, seed: list[int]) -> Points:
         return incumbent
 
     def score(self, belief: Belief, pi: Array, reference: Array) -> Array:
+        if isinstance(belief, DrawsJointly):
+            gains = belief.draws(pi) - belief.draws(reference[None])
+            spread = jnp.maximum(jnp.std(gains, axis=0), jnp.sqrt(belief.rounding))
+            return jnp.mean(jnp.maximum(gains, 0), axis=0) + TIE * expected_improvement(jnp.mean(gains, axis=0), spread)
         mean, variance = belief.mean_and_variance(pi)
         best, best_variance = belief.mean_and_variance(reference[None])
         covariance = belief.between(belief.sites(pi), belief.sites(reference[None]))[:, :, 0]

@@ -24,6 +24,7 @@ from aloq.acquisition.policy import EI, UCB, PolicyRule
 from aloq.methods.design import design_point
 from aloq.methods.history import Array, History
 from aloq.methods.interface import Prediction, Recommendation, State, Suggestion
+from aloq.methods.measures_model import MeasuresModel
 from aloq.methods.model import BeliefModel, Model
 from aloq.methods.scaled_belief import ScaledBelief
 from aloq.methods.step import Rules, Situation, WholeSpace, batch_search, next_pair
@@ -36,6 +37,9 @@ from aloq.problem.objective import Objective
 # In batches, a model learns again when the data have grown by this share. Learning takes longest,
 # and with less new data it changes little.
 LAG = 0.25
+# A belief about measures soon knows its leader well. Its next simulation is then worth more
+# elsewhere, unless the leader's standard deviation is this share of the challenger's.
+MEASURED_SHARE = 0.3
 
 
 @register
@@ -45,7 +49,8 @@ class ALOQ:
 
     `initial` simulations come from a space-filling design (default: eight for each column, 16 at
     most). `samples` is the number of hyperparameter samples. `pair_rule`, if given, chooses policy
-    and environment at once, in the place of the other rules.
+    and environment at once, in the place of the other rules. `model` is that of the return. If the
+    problem has measures, `measures` is used in its place, unless it is None.
     """
 
     model: BeliefModel = field(default_factory=Model)
@@ -57,6 +62,7 @@ class ALOQ:
     initial: int | None = None
     spread: bool = True
     pair_rule: PairRule | None = None
+    measures: MeasuresModel | None = field(default_factory=MeasuresModel)
 
     def __post_init__(self) -> None:
         if self.samples < 1:
@@ -69,13 +75,18 @@ class ALOQ:
         """Return the configuration of the paper.
 
         The defaults of kappa and of the hyperprior `shape` of the warps are its settings for the
-        arm. For its test functions it used kappa 3 and (2, 0.5).
+        arm. For its test functions it used kappa 3 and (2, 0.5). It models the return alone, also
+        where there are measures.
         """
-        return cls(model=Model(shape=shape), policy_rule=UCB(kappa), maximiser=Direct())
+        return cls(model=Model(shape=shape), policy_rule=UCB(kappa), maximiser=Direct(), measures=None)
 
     def serves(self, objective: Objective) -> bool:
-        """Return whether the model can handle this objective."""
-        return self.model.serves(objective)
+        """Return whether the models can handle this objective."""
+        return self.model.serves(objective) and (self.measures is None or self.measures.serves(objective))
+
+    def prices(self, history: History) -> bool:
+        """Return whether the belief is about measures, so that they can be priced anew."""
+        return self._model(history) is self.measures
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
         """Return the next simulator call of the algorithm box: a policy and its environment."""
@@ -84,7 +95,8 @@ class ALOQ:
         with computing():
             learnt = self._learnt(encoding, history, state, seed)
             now = self._situation(encoding, history, learnt, seed)
-            return Suggestion(next_pair(self._rules, WholeSpace(self._rules, now)), learnt)
+            rules = self._rules(history)
+            return Suggestion(next_pair(rules, WholeSpace(rules, now)), learnt)
 
     def suggest_many(
         self, encoding: Encoding, history: History, state: State | None, seed: int, count: int, hurry: bool = False
@@ -97,7 +109,7 @@ class ALOQ:
         because what the model learns then may have to serve for long.
         """
         left = count
-        early = hurry and not self.model.learnt(history, state, math.inf)
+        early = hurry and not self._model(history).learnt(history, state, math.inf)
         early = early and len(history.told) + len(history.failed) < self.design_size(encoding)
         while left and (early or self.designing(encoding, history)):
             point = design_point(encoding, history.asked, seed, self.spread)
@@ -109,10 +121,11 @@ class ALOQ:
     def _batch(self, encoding: Encoding, history: History, state: State | None, seed: int, count: int, hurry: bool) -> Iterator[Suggestion]:
         with computing():
             learnt = self._learnt(encoding, history, state, seed, math.inf if hurry else LAG)
-            search = batch_search(self._rules, self._situation(encoding, history, learnt, seed, room=count), hurry)
+            rules = self._rules(history)
+            search = batch_search(rules, self._situation(encoding, history, learnt, seed, room=count), hurry)
         for _ in range(count):
             with computing():
-                point = next_pair(self._rules, search)
+                point = next_pair(rules, search)
                 search.await_pair(point)
             yield Suggestion(point, learnt)
 
@@ -126,15 +139,16 @@ class ALOQ:
 
     def stale(self, history: History, state: State | None) -> bool:
         """Return whether `learn` is due before a batch, for the first time or again."""
-        return len(history.told) > 0 and not self.model.learnt(history, state, LAG)
+        return len(history.told) > 0 and not self._model(history).learnt(history, state, LAG)
 
     def designing(self, encoding: Encoding, history: History) -> bool:
         """Return whether the next pair is still one of the initial design.
 
-        The design goes on while all returns so far are equal. A belief from these prefers no place
-        to another, and would try the corners of the space first.
+        The design goes on while all returns so far are equal, and all measures that are modelled. A
+        belief from these prefers no place to another, and would try the corners of the space first.
         """
-        return history.asked < self.design_size(encoding) or not len(history.told) or history.values.max() == history.values.min()
+        seen = history.measures if self.prices(history) else history.values[:, None]
+        return history.asked < self.design_size(encoding) or not len(seen) or np.array_equal(seen, seen[:1].repeat(len(seen), 0), True)
 
     def design_size(self, encoding: Encoding) -> int:
         """Return the number of simulations of the initial design, unless all return the same."""
@@ -148,7 +162,7 @@ class ALOQ:
         """Return the belief itself. Pending pairs are disregarded."""
         with computing():
             learnt = self._learnt(encoding, history, state, seed)
-            return self.model.believe(encoding, replace(history, pending=history.pending[:0]), learnt)
+            return self._model(history).believe(encoding, replace(history, pending=history.pending[:0]), learnt)
 
     def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
         """Return the policy of highest expected fbar among those simulated."""
@@ -157,14 +171,19 @@ class ALOQ:
         i = int(np.argmax(belief.mean))
         return Recommendation(simulated[i], float(belief.mean[i]), float(belief.std[i]))
 
-    @property
-    def _rules(self) -> Rules:
-        return Rules(self.policy_rule, self.environment_rule, self.maximiser, self.intensify, self.pair_rule)
+    def _model(self, history: History) -> BeliefModel:
+        return self.measures if self.measures is not None and history.measures.shape[1] else self.model
+
+    def _rules(self, history: History) -> Rules:
+        intensify = self.intensify
+        if self.prices(history) and intensify is not None and intensify.always:
+            intensify = Intensify(MEASURED_SHARE)
+        return Rules(self.policy_rule, self.environment_rule, self.maximiser, intensify, self.pair_rule)
 
     def _learnt(self, encoding: Encoding, history: History, state: State | None, seed: int, lag: float = 0.0) -> State:
-        return self.model.learn(encoding, history, state, self.samples, [seed, len(history.told), 3], lag)
+        return self._model(history).learn(encoding, history, state, self.samples, [seed, len(history.told), 3], lag)
 
     def _situation(self, encoding: Encoding, history: History, learnt: State, seed: int, room: int = 0) -> Situation:
-        belief = self.model.believe(encoding, history, learnt, room).belief
+        belief = self._model(history).believe(encoding, history, learnt, room).belief
         failures = learn(encoding, history.told, history.failed) if len(history.failed) else None
         return Situation.of(encoding, history, belief, failures, seed, self.design_size(encoding))

@@ -100,14 +100,14 @@ class Model:
             return state
         known = history.distinct()
         y = Scale.of(known.values).standardise(known.values)
-        return _to_state(_update(self._structure(encoding), known.told, y, _from_state(state), samples, seed))
+        return state_of_chains(_update(self._structure(encoding), known.told, y, chains_from_state(state), samples, seed))
 
     def learnt(self, history: History, state: State | None, lag: float) -> bool:
-        chains = _from_state(state)
+        chains = chains_from_state(state)
         return chains is not None and chains.told <= len(history.distinct().told) <= (1 + lag) * chains.told
 
     def believe(self, encoding: Encoding, history: History, state: State, room: int = 0) -> ScaledBelief:
-        chains, turn, history = _from_state(state), history.asked, history.distinct()
+        chains, turn, history = chains_from_state(state), history.asked, history.distinct()
         if chains is None:
             raise ProblemError("A model must learn before it believes, but the state holds no samples of its hyperparameters.")
         known, scale = history.known, Scale.of(history.values)
@@ -135,11 +135,11 @@ def _thinned(chains: Chains, size: int, turn: int) -> Chains:
     return replace(chains, zeta=chains.zeta[turn % step :: step])
 
 
-def _to_state(chains: Chains) -> State:
+def state_of_chains(chains: Chains) -> State:
     return {f.name: np.asarray(getattr(chains, f.name)).tolist() for f in fields(chains)}
 
 
-def _from_state(state: State | None) -> Chains | None:
+def chains_from_state(state: State | None) -> Chains | None:
     if not state or "zeta" not in state:
         return None
     return Chains(np.array(state["zeta"]), np.array(state["mean"]), np.array(state["cov"]), state["weight"], state["told"])

@@ -19,7 +19,7 @@ import numpy as np
 from aloq.acquisition.environment import EnvironmentRule, Scored, paired
 from aloq.acquisition.failure import Failures, chances, heeding, success
 from aloq.acquisition.intensify import Intensify
-from aloq.acquisition.maximise import Maximiser, exhaustive, most_promising, scattered, scored
+from aloq.acquisition.maximise import Maximiser, around, exhaustive, most_promising, scattered, scored
 from aloq.acquisition.pair import PairRule
 from aloq.acquisition.policy import Pointwise, PolicyRule
 from aloq.acquisition.support import top, whole
@@ -279,9 +279,7 @@ def _around(encoding: Encoding, peaks: Array, seed: list[int]) -> Array:
     if archive is not None:
         distance = np.sum((peaks[:, None] - archive[None]) ** 2, axis=-1)
         return archive[np.argsort(distance, axis=1, kind="stable")[:, :AROUND].ravel()]
-    centres = np.repeat(peaks, AROUND, axis=0)
-    scales = 10.0 ** rng.uniform(-3, -1, size=(len(centres), 1))
-    return encoding.snap_policies(np.clip(centres + scales * rng.standard_normal(centres.shape), 0, 1))
+    return encoding.snap_policies(around(np.repeat(peaks, AROUND, axis=0), rng))
 
 
 def _number(row: Array, rows: Array) -> int:

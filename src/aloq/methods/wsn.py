@@ -22,7 +22,7 @@ from aloq.problem.errors import ProblemError
 
 
 def _search() -> ALOQ:
-    return ALOQ(model=Model(warp="none"), policy_rule=VisitedEI(), intensify=None)
+    return ALOQ(model=Model(warp="none"), policy_rule=VisitedEI(), intensify=None, measures=None)
 
 
 @register

@@ -103,6 +103,15 @@ class Tabulates(Protocol):
 
 
 @runtime_checkable
+class DrawsJointly(Protocol):
+    """A belief that consists of joint draws. Its mean may jump, so gradients do not help a search."""
+
+    def draws(self, pi: Array) -> Array:
+        """Equally likely values of fbar: (S, m). Every draw is one function of the policy."""
+        ...
+
+
+@runtime_checkable
 class Explains(Protocol):
     """A belief that shows reports how it arrives at its answers."""
 

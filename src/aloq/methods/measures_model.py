@@ -1,0 +1,160 @@
+"""The model of measured quantities: one Gaussian process each, and a formula for their worth.
+
+Q      measures
+g      hyperparameter samples of each measure
+
+Each measure has its own chains and its own scale. It learns from the trials in which it exists. The
+kernel has main effects. So a measure that does not depend on the environment, or on the policy, is
+recognised by small amplitudes of the other terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from aloq.gp.fit import Chains, Scale, update
+from aloq.gp.hyper import Structure
+from aloq.gp.kernel import Constant, Kernel, Matern52, Prior, Same, check_prior
+from aloq.gp.posterior import Points
+from aloq.methods.history import Array, History
+from aloq.methods.interface import State
+from aloq.methods.model import chains_from_state, state_of_chains
+from aloq.methods.scaled_belief import ScaledBelief
+from aloq.numerics.last_result import keep_last_result
+from aloq.numerics.padding import pad, padded_size
+from aloq.problem.codec import register
+from aloq.problem.encoding import Encoding
+from aloq.problem.errors import ProblemError
+from aloq.problem.objective import Expectation, Objective
+from aloq.problem.valuation import Valuation
+from aloq.quadrature.nodes import averaged_over
+from aloq.quadrature.sampled import Units, believe
+
+SIMULATED = 64  # pairs, the last ones, at which the noise of a value is measured
+
+MAIN_EFFECTS = Constant() * Matern52() + Constant() * Matern52("policy") + Constant() * Matern52("environment")
+# The descriptors of an archive explain its policies in part only.
+OWN_PART = Constant() * Same("policy") * Matern52("environment") + Constant() * Same("policy")
+
+
+@register
+@dataclass(frozen=True)
+class MeasuresModel:
+    """Gaussian processes of the measures, and joint draws of what they are worth.
+
+    `kernel` is that of every measure. By default it has main effects, and for an archive also a
+    part of its own for each policy. `draws` is the number of paths for each hyperparameter sample.
+    `frequencies` is the number of random waves of each term of the kernel.
+    """
+
+    kernel: Kernel | None = None
+    noise: Prior = (-8.0, 4.0)
+    draws: int = 8
+    frequencies: int = 128
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise", check_prior("noise", self.noise))
+        for name in ("draws", "frequencies"):
+            if not getattr(self, name) >= 1:
+                raise ProblemError(f"`{name}` must be at least 1, but it is {getattr(self, name)!r}.")
+
+    def structure(self, encoding: Encoding) -> Structure:
+        """Return the structure of the model of one measure."""
+        kernel = self.kernel
+        if kernel is None:
+            kernel = MAIN_EFFECTS if encoding.candidates is None else MAIN_EFFECTS + OWN_PART
+        return Structure(kernel, encoding.policy_dim, tuple(encoding.warped), warping="none", noise=self.noise)
+
+    def serves(self, objective: Objective) -> bool:
+        return isinstance(objective, Expectation)
+
+    def learn(self, encoding: Encoding, history: History, state: State | None, samples: int, seed: list[int], lag: float = 0.0) -> State:
+        if state is not None and self.learnt(history, state, lag):
+            return state
+        known = history.distinct()
+        parts = [_existing(known.told, values) for values in known.measures.T]
+        before: Sequence[Chains | None] = _chains(state) or [None for _ in parts]
+        chains = _update_all(self.structure(encoding), parts, before, samples, seed)
+        return {"measures": [state_of_chains(each) for each in chains], "told": len(known.told), "seed": seed}
+
+    def learnt(self, history: History, state: State | None, lag: float) -> bool:
+        if not state or "measures" not in state:
+            return False
+        told: int = state["told"]
+        return told <= len(history.distinct().told) <= (1 + lag) * told
+
+    def believe(self, encoding: Encoding, history: History, state: State, room: int = 0) -> ScaledBelief:
+        chains, valuation = _chains(state), _valuation(encoding)
+        if chains is None:
+            raise ProblemError("A model must learn before it believes, but the state holds no samples of its hyperparameters.")
+        history = history.distinct()
+        padded = padded_size(len(history.known) + room)
+        known = [_points(history, values, padded) for values in history.measures.T]
+        points: Points = jax.tree.map(lambda *parts: np.stack(parts), *[part for part, _ in known])
+        scale, seed = value_scale(history.values), [*state["seed"], len(history.told)]
+        theta, weights = averaged_over(encoding, [*seed, 0])
+        units = _units([each for _, each in known], scale, float(history.values.min()))
+        simulated = np.resize(history.told[-SIMULATED:], (SIMULATED, history.told.shape[1]))
+        keys = np.random.default_rng([*seed, 1]).integers(2**32, size=(len(known), 2), dtype=np.uint32)
+        zeta, size = np.stack([each.zeta for each in chains]), (self.frequencies, self.draws)
+        belief = _believe(self.structure(encoding), valuation, zeta, points, theta, weights, units, simulated, keys, *size)
+        return ScaledBelief(encoding, belief, scale)
+
+
+def value_scale(values: Array) -> Scale:
+    """Return the scale of the values. If all are equal, it is their magnitude."""
+    if values.min() < values.max():
+        return Scale.of(values)
+    return Scale(float(values[0]), float(abs(values[0])) or 1.0)
+
+
+def _units(measures: list[Scale], value: Scale, worst: float) -> Units:
+    parts: list[Any] = [[each.location for each in measures], [each.scale for each in measures], value.location, value.scale, worst]
+    return Units(*[np.asarray(part) for part in parts])  # type: ignore[arg-type]
+
+
+def _valuation(encoding: Encoding) -> Valuation:
+    if encoding.valuation is None:
+        raise ProblemError("A model of measures needs a problem with `measures`, but this one has none. Use Model() instead.")
+    return encoding.valuation
+
+
+def _existing(told: Array, values: Array) -> tuple[Array, Array]:
+    """Return the pairs where a measure exists, and its standardised values there."""
+    exists = np.isfinite(values)
+    return told[exists], _scale(values).standardise(values[exists])
+
+
+def _scale(values: Array) -> Scale:
+    exists = np.isfinite(values)
+    return Scale.of(values[exists]) if exists.any() else Scale(0.0, 1.0)
+
+
+def _points(history: History, values: Array, size: int) -> tuple[Points, Scale]:
+    """Return the padded points of one measure and its scale. Pairs that are out follow the told."""
+    x, y = _existing(history.told, values)
+    known = np.concatenate([x, history.pending])
+    parts: list[Any] = [pad(part, size) for part in (known, y, np.ones(len(y)), np.ones(len(known)))]
+    return Points(*parts), _scale(values)
+
+
+@keep_last_result
+def _update_all(
+    structure: Structure, parts: list[tuple[Array, Array]], before: Sequence[Chains | None], samples: int, seed: list[int]
+) -> list[Chains]:
+    return [update(structure, *part, chains, samples, [*seed, q]) for q, (part, chains) in enumerate(zip(parts, before, strict=True))]
+
+
+_believe = keep_last_result(believe)
+
+
+def _chains(state: State | None) -> list[Chains] | None:
+    if not state or "measures" not in state:
+        return None
+    found = [chains_from_state(each) for each in state["measures"]]
+    return [each for each in found if each is not None]

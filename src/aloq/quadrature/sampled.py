@@ -1,0 +1,171 @@
+"""Belief about the objective of a policy by joint draws, where it has no closed form.
+
+Q      measured quantities h_q(pi, theta), each with a Gaussian process of its own
+S      draws: paths of all quantities together (see `aloq.gp.paths`)
+N      environments theta_j with weights w_j, the same for all policies
+g      the formula for what measures are worth
+
+    F_s(pi) = Σ_j w_j g(h_1s(pi, theta_j), ..., h_Qs(pi, theta_j), pi, theta_j)
+
+Means, variances and covariances are those of the draws F_s. Every policy is seen by the same paths,
+so the draws of two policies can be compared one by one. All draws are equally likely, so the leading
+axis s of `Belief` has one slice. What a simulation of a pair x would tell about a policy is the
+variance of F that the measures at x, and their value, explain linearly:
+
+    Cᵀ V⁻¹ C,   C = Cov(z, F(pi)),   V = Cov(z, z) + noise,   z = (h_1(x), ..., h_Q(x), g(x))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax, random
+
+from aloq.gp.hyper import Structure
+from aloq.gp.paths import Paths, at_pairs, awaiting, draw, on_grid
+from aloq.gp.posterior import FLOOR, Points, condition
+from aloq.numerics.compiled import compiled
+from aloq.problem.valuation import Valuation
+
+# Added to the correlations of z. The value follows from the measures, so V is singular otherwise.
+RIDGE = 1e-3
+# A quantity whose standard deviation over the draws is below this part of its scale is known.
+KNOWN = 1e-6
+# Policies whose draws are computed at once. More would need more memory and be no faster.
+BLOCK = 128
+
+
+class Units(NamedTuple):
+    """How numbers are scaled: measures as they are modelled, values as beliefs have them."""
+
+    measure_location: Array  # (Q,)
+    measure_scale: Array  # (Q,)
+    value_location: Array  # () of sign · value
+    value_scale: Array  # ()
+    worst: Array  # () the value, larger is better, where the formula gives none
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=("paths", "theta", "weights", "units", "simulated"),
+    meta_fields=("structure", "valuation"),
+)
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """Belief about the objective by draws, for standardised values."""
+
+    structure: Structure  # of every quantity; each has hyperparameters of its own
+    valuation: Valuation
+    paths: Paths  # leading axis Q
+    theta: Array  # (N, e)
+    weights: Array  # (N,)
+    units: Units
+    simulated: Array  # (k, D) pairs at which the noise of a value is measured
+
+    @property
+    def rounding(self) -> Array:
+        return jnp.full(1, FLOOR)
+
+    @property
+    def noise(self) -> Array:
+        """The mean square by which noise of the measures moves the value at simulated pairs: (1,)."""
+        h, (pi, theta) = self._measures_at(self.simulated), self._split(self.simulated)
+        std = jnp.sqrt(jnp.mean(self.paths.given.hyper.noise, axis=1))[:, None, None]
+        gap = self._value(h + std * random.normal(random.key(0), h.shape), pi, theta) - self._value(h, pi, theta)
+        return jnp.mean(gap**2)[None]
+
+    def draws(self, pi: Array) -> Array:
+        """F_s of policies (m, d): (S, m)."""
+        m, block = len(pi), min(len(pi), BLOCK)
+        blocks = jnp.concatenate([pi, jnp.repeat(pi[:1], -m % block, axis=0)]).reshape(-1, block, pi.shape[1])
+        found = lax.map(self._block, blocks)  # (blocks, S, block)
+        return jnp.moveaxis(found, 0, 1).reshape(found.shape[1], -1)[:, :m]
+
+    def _block(self, pi: Array) -> Array:
+        h = jax.vmap(lambda paths: on_grid(self.structure, paths, pi, self.theta))(self.paths)
+        return self._value(h, pi[:, None], self.theta) @ self.weights
+
+    def mean(self, pi: Array) -> Array:
+        return jnp.mean(self.draws(pi), axis=0)[None]
+
+    def mean_and_variance(self, pi: Array) -> tuple[Array, Array]:
+        drawn = self.draws(pi)
+        return jnp.mean(drawn, axis=0)[None], jnp.maximum(jnp.var(drawn, axis=0), FLOOR)[None]
+
+    def sites(self, pi: Array) -> Array:
+        """Return the draws less their mean: (S, m)."""
+        drawn = self.draws(pi)
+        return drawn - jnp.mean(drawn, axis=0)
+
+    def between(self, some: Array, others: Array) -> Array:
+        return (some.T @ others / len(some))[None]
+
+    def pair_mean_and_variance(self, x: Array) -> tuple[Array, Array]:
+        value = self._value(self._measures_at(x), *self._split(x))
+        return jnp.mean(value, axis=0)[None], jnp.maximum(jnp.var(value, axis=0), FLOOR)[None]
+
+    def variance_reduction(self, pi: Array, x: Array) -> Array:
+        h = self._measures_at(x)
+        z = jnp.concatenate([h, self._value(h, *self._split(x))[None]])  # (Q + 1, S, q)
+        z = z - jnp.mean(z, axis=1, keepdims=True)
+        noise = jnp.append(jnp.mean(self.paths.given.hyper.noise, axis=1), 0.0)[:, None]
+        spread = jnp.sqrt(jnp.mean(z**2, axis=1) + noise)  # (Q + 1, q)
+        unknown = jnp.mean(z**2, axis=1) > KNOWN**2
+        z = z / jnp.maximum(spread, KNOWN)[:, None]
+        c = jnp.einsum("zsq,s->qz", z, self.sites(pi[None])[:, 0]) / z.shape[1] * unknown.T
+        v = jnp.einsum("asq,bsq->qab", z, z) / z.shape[1]
+        diagonal = jnp.eye(len(z), dtype=bool)
+        v = jnp.where(diagonal, 1.0 + RIDGE, v * (unknown.T[:, :, None] & unknown.T[:, None, :]))
+        return jnp.einsum("qz,qz->q", c, jnp.linalg.solve(v, c[..., None])[..., 0])[None]
+
+    def awaiting(self, x: Array) -> Sampled:
+        return replace(self, paths=jax.vmap(lambda paths: awaiting(self.structure, paths, x))(self.paths))
+
+    def _measures_at(self, x: Array) -> Array:
+        """Standardised measures at pairs (q, D): (Q, S, q)."""
+        return jax.vmap(lambda paths: at_pairs(self.structure, paths, x))(self.paths)
+
+    def _split(self, x: Array) -> tuple[Array, Array]:
+        d = self.structure.policy_dim
+        return x[:, :d], x[:, d:]
+
+    def _value(self, h: Array, pi: Array, theta: Array) -> Array:
+        """Return the standardised value of standardised measures h, (Q, S, ...): (S, ...)."""
+        units = self.units
+        shape = (len(h), *([1] * (h.ndim - 1)))
+        measures = h * units.measure_scale.reshape(shape) + units.measure_location.reshape(shape)
+        value = jnp.broadcast_to(self.valuation.sign * self.valuation(list(measures), pi, theta, jnp), h.shape[1:])
+        value = jnp.where(jnp.isfinite(value), value, units.worst)
+        return (value - units.value_location) / units.value_scale
+
+
+@compiled(static=("structure", "valuation", "frequencies", "draws"), wait_for_all=True)
+def believe(
+    structure: Structure,
+    valuation: Valuation,
+    zeta: Array,
+    points: Points,
+    theta: Array,
+    weights: Array,
+    units: Units,
+    simulated: Array,
+    keys: Array,
+    frequencies: int,
+    draws: int,
+) -> Sampled:
+    """Return the belief given points of every measure, under hyperparameters zeta, (Q, g, P).
+
+    points      leading axis Q: each measure has the points where it exists
+    simulated   (k, D) some of the told pairs
+    keys        (Q, 2) one for each measure
+    draws       paths for each hyperparameter sample
+    """
+
+    def one(zeta: Array, points: Points, key: Array) -> Paths:
+        return draw(structure, condition(structure, zeta, points), points, key, frequencies, draws)
+
+    return Sampled(structure, valuation, jax.vmap(one)(zeta, points, keys), theta, weights, units, simulated)

@@ -71,6 +71,23 @@ def test_run_goes_on_with_a_journal(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("cheap_method")
+def test_run_tells_a_task_in_full(tmp_path: Path) -> None:
+    path = tmp_path / "study.jsonl"
+    result = call("run", "arm-collision", "--measured", "--evaluations", "4", "--journal", str(path), "--figure", str(tmp_path / "arm.png"))
+    assert result.exit_code == 0, result.output
+    assert "uncertain position, measured by distance, clearance. Method" in result.stderr
+    assert "best possible 7.3201" in result.stdout
+    assert (tmp_path / "arm.png").exists()
+    with Study.resume(path) as study:
+        full = tasks.load("arm-collision").measured
+        assert full is not None
+        assert study.problem == full.problem
+        assert study.trials()["measure.clearance"].notna().sum() == 4
+    again = call("run", "arm-collision", "--evaluations", "4", "--journal", str(path))
+    assert "belongs to another study: problem.measures" in again.stderr
+
+
+@pytest.mark.usefixtures("cheap_method")
 def test_run_in_parallel(tmp_path: Path) -> None:
     path = tmp_path / "study.jsonl"
     result = call("run", "fsre1", "--evaluations", "6", "--parallel", "2", "--journal", str(path))
@@ -86,6 +103,7 @@ def test_run_in_parallel(tmp_path: Path) -> None:
         (["run", "fsre1", "--method", "aloqq"], "'aloq"),
         (["run", "fsre1", "--figure", "picture.gfi"], "must end in one of"),
         (["run", "fsre1", "--method", "reinforce", "--figure", "picture.png"], "holds no belief"),
+        (["run", "branin", "--measured"], "'branin' has only its return. Leave it out."),
         (["run", "fsre1", "--journal", "no/such/folder/study.jsonl"], "no/such/folder"),
         (["reproduce", "hartman6"], "'hartman6' was asked for. Did you mean 'hartmann6'?"),
         (["reproduce", "branin", "--methods", "aloq,naiv"], "'naiv' was asked for. Did you mean 'naive'?"),

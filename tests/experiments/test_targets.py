@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 
 from aloq import tasks
-from aloq.experiments import arm, arm_torque, registry, store
+from aloq.experiments import arm, arm_torque, comparison, hexapod, registry, store, torque
 from aloq.experiments.comparison import BELIEVERS, Batch, Comparison
 from aloq.experiments.figures.styles import STYLES
-from aloq.experiments.follow import VARIANTS, configured, follow
+from aloq.experiments.follow import MEASURED, VARIANTS, as_told, configured, follow
 from aloq.experiments.reproduce import Plan, reproduce
-from aloq.experiments.target import Job, Results, TargetResult, paper
+from aloq.experiments.target import ExperimentError, Job, Results, TargetResult, paper
 from aloq.methods import registry as methods
 from aloq.methods.aloq import ALOQ
 from aloq.study.study import Study
@@ -100,6 +100,41 @@ def test_records_are_what_a_plain_study_recommends() -> None:
         assert seen.columns["true"][row] == task.expected([best.policy])[0]
     assert seen.policy == best.policy
     assert all(seconds > 0 for seconds in seen.columns["seconds"])
+
+
+def test_measured_rows_are_in_the_targets_whose_tasks_have_measures() -> None:
+    for target in COMPARISONS:
+        full = tasks.load(target.name).measured
+        assert (MEASURED in target.methods) == (full is not None)
+    assert MEASURED in torque.METHODS
+    assert MEASURED in hexapod.TARGET.methods
+    assert STYLES[MEASURED].label == "aloq, measured"
+
+
+@pytest.mark.parametrize("name", ["fsre1", "fsre2", "arm-collision", "arm-breakage"])
+def test_a_measured_row_is_the_default_on_the_task_told_in_full(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+    monkeypatch.setattr(comparison, "follow", lambda *words: given.append(words))
+    for method in (MEASURED, "aloq"):
+        registry.target(name).perform(Job(name, name, method, 3, smoke=True))
+    (full, ours, *rest), (plain, other, *same) = given
+    assert ours == other == replace(ALOQ(), initial=4)
+    assert rest == same == [3, 6, {3, 6}]
+    assert full.problem == plain.measured.problem != plain.problem == tasks.load(name).problem
+
+
+def test_a_task_without_measures_has_no_measured_row() -> None:
+    task = tasks.load("branin")
+    assert as_told(task, "aloq") is task
+    with pytest.raises(ExperimentError, match="aloq-measured needs a task with measures, but 'branin' has only its return"):
+        as_told(task, MEASURED)
+
+
+def test_a_measured_row_starts_from_the_design_of_the_others() -> None:
+    task = tasks.load("arm-collision")
+    designs = [Study(as_told(task, name).problem, configured(name), seed=2).ask(4) for name in ("aloq", MEASURED)]
+    plain, full = ([(trial.policy, trial.environment) for trial in design] for design in designs)
+    assert plain == full
 
 
 def test_results_have_nan_where_a_method_believes_nothing() -> None:

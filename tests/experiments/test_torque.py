@@ -18,7 +18,7 @@ def rows() -> list[dict[str, object]]:
 
 
 def test_there_is_a_row_for_each_method(rows: list[dict[str, object]]) -> None:
-    assert [row["method"] for row in rows] == ["aloq-paper", "map", "rq-aloq", "aloq"]
+    assert [row["method"] for row in rows] == ["aloq-paper", "map", "rq-aloq", "aloq", "aloq-measured"]
     keys = ["method", "mean_cost", "share_0_20", "share_20_70", "share_70", "seed", "evaluations"]
     assert all(list(row) == keys for row in rows)
     assert all(row["seed"] == SEED and row["evaluations"] == torque.SMOKE_EVALUATIONS for row in rows)

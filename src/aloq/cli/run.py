@@ -38,6 +38,7 @@ def run(
         int | None, typer.Option(metavar="N", min=0, help="Try a failed simulation so many times more. [default: 0]")
     ] = None,
     patience: Annotated[int | None, typer.Option(metavar="N", min=1, help="End after so many failures in a row. [default: 20]")] = None,
+    measured: Annotated[bool, typer.Option("--measured", help="Let a TASK report measures, and value them by a formula.")] = False,
 ) -> None:
     """Find a robust policy, and print it with its expected return.
 
@@ -49,15 +50,35 @@ def run(
 
         given: dict[str, Any] = {"method": method, "evaluations": evaluations, "seed": seed, "journal": journal, "parallel": parallel}
         given |= {"timeout": timeout, "retries": retries, "patience": patience}
-        job = replace(load(what), **{name: value for name, value in given.items() if value is not None})
-        if figure is not None:
-            _check_figure(figure, job)
-        with job.opened(job.problem) as study:
-            typer.echo(f"{job.name}. Method {job.method}, {job.evaluations} evaluations, seed {job.seed}.", err=True)
-            _optimize(study, job)
-            _print_best(study, job.task)
-            if figure is not None and job.task is not None:
-                _draw(study, job.task, figure)
+        job = _told_in_full(load(what)) if measured else load(what)
+        _run(replace(job, **{name: value for name, value in given.items() if value is not None}), figure)
+
+
+def _told_in_full(job: RunRequest) -> RunRequest:
+    """Return the job with a simulator that reports measures."""
+    from aloq.problem.errors import ProblemError
+
+    if job.task is None:
+        raise ProblemError(
+            f"`--measured` is for tasks that `aloq tasks` lists, but {job.name} is none. Leave it out, and give the problem `measures`."
+        )
+    task = job.task.measured
+    if task is None:
+        raise ProblemError(f"`--measured` needs a task with measures, but {job.task.name!r} has only its return. Leave it out.")
+    return replace(
+        job, name=f"{job.name}, measured by {', '.join(task.problem.measures)}", problem=task.problem, simulate=task.simulate, task=task
+    )
+
+
+def _run(job: RunRequest, figure: Path | None) -> None:
+    if figure is not None:
+        _check_figure(figure, job)
+    with job.opened(job.problem) as study:
+        typer.echo(f"{job.name}. Method {job.method}, {job.evaluations} evaluations, seed {job.seed}.", err=True)
+        _optimize(study, job)
+        _print_best(study, job.task)
+        if figure is not None and job.task is not None:
+            _draw(study, job.task, figure)
 
 
 def _optimize(study: Study, job: RunRequest) -> None:

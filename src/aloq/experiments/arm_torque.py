@@ -31,7 +31,8 @@ class Torque:
     methods: tuple[str, ...] = ()
 
     def settings(self, smoke: bool) -> dict[str, Any]:
-        return {"evaluations": torque.SMOKE_EVALUATIONS if smoke else torque.EVALUATIONS, "trials": torque.TRIALS, "noise": torque.NOISE}
+        evaluations = torque.SMOKE_EVALUATIONS if smoke else torque.EVALUATIONS
+        return {"methods": torque.METHODS, "evaluations": evaluations, "trials": torque.TRIALS, "noise": torque.NOISE}
 
     def budget(self) -> str:
         methods = ", ".join(torque.METHODS)

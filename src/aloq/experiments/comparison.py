@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from aloq.experiments.follow import TRPO, configured, follow, follow_trpo
+from aloq.experiments.follow import TRPO, as_told, configured, follow, follow_trpo
 from aloq.experiments.target import Job, Results, TargetResult, paper
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Comparison:
         if job.method == TRPO:
             return follow_trpo(task, job.seed, batch.evaluations, batch.checkpoints)
         method = configured(job.method, batch.initial)
-        return follow(task, method, job.seed, batch.evaluations, batch.checkpoints)
+        return follow(as_told(task, job.method), method, job.seed, batch.evaluations, batch.checkpoints)
 
     def table(self, results: Results) -> pd.DataFrame:
         from aloq.experiments.figures.quartiles import table

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
-from aloq.experiments.target import TargetResult
+from aloq.experiments.target import ExperimentError, TargetResult
 from aloq.methods import registry
 from aloq.methods.aloq import ALOQ
 from aloq.methods.interface import Method
@@ -16,9 +16,12 @@ from aloq.study.study import Study
 from aloq.tasks import Task
 
 TRPO = "trpo"  # has its own loop, so it is no method of a study
+MEASURED = "aloq-measured"  # the library's own ALOQ on a task told in full
 
-# The paper's ALOQ with other settings, for comparison.
+# Configurations that are compared but are no methods by name: the paper's ALOQ with other settings,
+# and ALOQ itself on tasks told in full.
 VARIANTS: dict[str, ALOQ] = {
+    MEASURED: ALOQ(),
     "aloq-appendix": ALOQ.paper(kappa=3.0, shape=(2.0, 0.5)),  # the settings of the paper's appendix for its test functions
     "aloq-kappa-half": ALOQ.paper(kappa=0.5),
 }
@@ -37,6 +40,15 @@ def configured(name: str, initial: int | None = None) -> Method:
         return replace(method, initial=initial)
     searches = isinstance(getattr(method, "search", None), ALOQ)
     return replace(method, search=replace(method.search, initial=initial)) if searches else method
+
+
+def as_told(task: Task, method: str) -> Task:
+    """Return the task as a method is told it: in full for MEASURED, else by its return alone."""
+    if method != MEASURED:
+        return task
+    if task.measured is None:
+        raise ExperimentError(f"{MEASURED} needs a task with measures, but {task.name!r} has only its return. Leave it out there.")
+    return task.measured
 
 
 @dataclass

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from aloq.experiments.comparison import APPENDIX, Comparison, believers
+from aloq.experiments.follow import MEASURED
 from aloq.experiments.target import Results
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def draw_policies(task: str, results: Results) -> Figure:
 
 
 def _target(name: str, title: str) -> Comparison:
-    return Comparison(name, title, (believers(name, 200, APPENDIX),), extra={"contours": partial(draw_policies, name)})
+    return Comparison(name, title, (believers(name, 200, MEASURED, APPENDIX),), extra={"contours": partial(draw_policies, name)})
 
 
 FSRE1 = _target("fsre1", "F-SRE1: the best policy shows only in a rare band")

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from aloq.experiments.comparison import SMOKE_METHODS, Batch
-from aloq.experiments.follow import configured, follow
+from aloq.experiments.follow import MEASURED, as_told, configured, follow
 from aloq.experiments.target import Job, Results, TargetResult
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from aloq.tasks import Task
 
 BEST_INTACT = "best-intact"  # not a method but a constant gait, which one would use if damage were impossible
-BELIEVERS = ("aloq-paper", "aloq", "rq-aloq", "naive")
+BELIEVERS = ("aloq-paper", "aloq", MEASURED, "rq-aloq", "naive")
 _TITLES = {"hexapod": "front and back legs at risk", "hexapod-rear": "back legs at risk"}
 
 
@@ -66,7 +66,7 @@ class Damaged:
         task = tasks.load(job.task)
         if job.method == BEST_INTACT:
             return _constant(task, sorted(batch.checkpoints))
-        return follow(task, configured(job.method, batch.initial), job.seed, batch.evaluations, batch.checkpoints)
+        return follow(as_told(task, job.method), configured(job.method, batch.initial), job.seed, batch.evaluations, batch.checkpoints)
 
     def table(self, results: Results) -> pd.DataFrame:
         """Return quartiles of the true expected reward at the end.

@@ -24,7 +24,7 @@ Made by `aloq reproduce all --docs docs/reproduction.md`; do not edit. Remarks b
 The paper is S. Paul, K. Chatzilygeroudis, K. Ciosek, J.-B. Mouret, M. A. Osborne and S. Whiteson, "Alternating Optimisation and Quadrature
 for Robust Control", AAAI 2018; columns `paper_...` are its numbers. It prints no budgets: those here are ours. Numbers are quartiles over
 runs of the true expected return of the policy that a method recommends at the end. ALOQ is the paper's configuration, `aloq (default)` the
-library's own.
+library's own, and `aloq, measured` the same on the task told in full: the simulator reports measures, and a formula gives their worth.
 """
 
 

@@ -10,7 +10,8 @@ is what to do with the knowledge from the trials.
 The paper gives the prior and the numbers of samples. It does not give the baseline policy, the
 targets (see `aloq.tasks.arm.torque`), the trials, their noise, or the number of simulations. Here
 there are five trials with noise of standard deviation 20, which determine the rigidity to about
-.05. All methods search as the paper's ALOQ does, except `aloq`, which is our own configuration.
+.05. All methods search as the paper's ALOQ does, except `aloq`, which is our own configuration, and
+`aloq-measured`, which is that on the task told in full.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from aloq.experiments.follow import MEASURED, as_told, configured
 from aloq.inference import GaussianNoise, Posterior, SliceSampler, infer
 from aloq.methods.aloq import ALOQ
 from aloq.methods.interface import Method
-from aloq.methods.registry import named
 from aloq.problem.checks import Array
 from aloq.problem.distributions import Discrete
 from aloq.study.study import Study
@@ -40,7 +41,7 @@ TO_OPTIMISE, TO_EVALUATE, DRAWS = 50, 400, 1000  # the paper's
 SAMPLER = SliceSampler(chains=128, sweeps=16)  # 2,048 draws
 EVALUATIONS = 200
 SMOKE_EVALUATIONS, SMOKE_INITIAL = 8, 4
-METHODS = ("aloq-paper", "map", "rq-aloq", "aloq")
+METHODS = ("aloq-paper", "map", "rq-aloq", "aloq", MEASURED)
 
 
 @dataclass(frozen=True)
@@ -110,9 +111,9 @@ def _problem(method: str, believed: Posterior) -> tuple[Task, ALOQ]:
     """
     if method == "map":
         return with_rigidity(Discrete([believed.map["rigidity"]])), replace(ALOQ.paper(), intensify=None)
-    searcher = named(method)
+    searcher = configured(method)
     assert isinstance(searcher, ALOQ)
-    return with_rigidity(believed.samples(TO_OPTIMISE)), searcher
+    return as_told(with_rigidity(believed.samples(TO_OPTIMISE)), method), searcher
 
 
 def _best_policy(task: Task, method: Method, seed: int, evaluations: int) -> dict[str, Any]:

@@ -23,6 +23,7 @@ class Style:
 
 STYLES = {
     "aloq": Style("aloq (default)", BLACK, "-", "o"),
+    "aloq-measured": Style("aloq, measured", GREY, "-", "8"),
     "aloq-paper": Style("ALOQ", BLUE, "-", "s"),
     "aloq-appendix": Style("ALOQ, κ = 3, warps (2, ½)", BLUE, ":", "p"),
     "aloq-kappa-half": Style("ALOQ, κ = ½", BLUE, "-.", "H"),
@@ -37,7 +38,7 @@ STYLES = {
     "map": Style("MAP", SKY, "--", "*"),
     "best-intact": Style("best intact gait", VERMILION, ":", "h"),
 }
-OURS = ("aloq", "aloq-paper")
+OURS = ("aloq", "aloq-measured", "aloq-paper")
 BASELINES = ("naive", "wsn", "reinforce", "trpo")
 ABLATIONS = ("rq-aloq", "us-aloq", "unwarped-aloq", "one-step-aloq")
 

@@ -100,7 +100,7 @@ def test_pairs_that_are_out_shrink_the_spread_and_leave_the_mean() -> None:
     """A pair that joins has the effect of one that was out from the start."""
     case = CASES["main effects"]
     x, y = observations(case)
-    pi, theta, pairs = grid_of(case, 10)
+    _, _, pairs = grid_of(case, 10)
     with computing():
         paths, zeta = drawn(case, x[:-1], y[:-1])
         later = awaiting(case.structure, paths, x[-1])

@@ -102,6 +102,15 @@ class ShowsBelief(Protocol):
 
 
 @runtime_checkable
+class PricesMeasures(Protocol):
+    """A method that models measures, so that a belief about another formula needs no learning."""
+
+    def prices(self, history: History) -> bool:
+        """Return whether the belief from this history is about measures."""
+        ...
+
+
+@runtime_checkable
 class SeesNoEnvironment(Protocol):
     """A method that treats environments as noise.
 

@@ -9,8 +9,8 @@ from typing import Any
 from scipy.special import ndtri
 
 from aloq.methods.interface import Method, State
-from aloq.problem.encoding import Encoding
 from aloq.study.ledger import Ledger
+from aloq.study.question import Question, least_known
 
 # The standard normal's 95 % quantile: 90 % of the mass lies within this many standard deviations.
 Z90 = float(ndtri(0.95))
@@ -23,6 +23,7 @@ class Best:
     policy: dict[str, Any]
     mean: float
     std: float
+    least_known: dict[str, Any] | None = None  # for another question: the environment that leaves the most doubt
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -33,14 +34,18 @@ class Best:
     def __str__(self) -> str:
         policy = ", ".join(f"{name}={_short(value)}" for name, value in self.policy.items())
         low, high = self.interval
-        return f"{policy}: expected return {self.mean:.6g} ± {self.std:.2g} (90 %: {low:.6g} to {high:.6g})"
+        text = f"{policy}: expected return {self.mean:.6g} ± {self.std:.2g} (90 %: {low:.6g} to {high:.6g})"
+        if not self.least_known:
+            return text
+        return f"{text}; least is known about {', '.join(f'{name}={_short(value)}' for name, value in self.least_known.items())}"
 
 
-def recommended(method: Method, ledger: Ledger, encoding: Encoding, state: State | None, seed: int) -> Best:
+def recommended(method: Method, ledger: Ledger, asked: Question, state: State | None, seed: int) -> Best:
     """Return what a method recommends, given everything in a ledger."""
-    found = method.recommend(encoding, ledger.history(), state, seed)
-    policy = ledger.simulated(found.policy) or encoding.decode_policy(found.policy)
-    return Best(policy=policy, mean=ledger.sign * float(found.mean), std=float(found.std))
+    found = method.recommend(asked.encoding, asked.history, state, seed)
+    policy = ledger.simulated(found.policy) or asked.encoding.decode_policy(found.policy)
+    doubtful = least_known(method, asked, state, seed, found.policy) if asked.altered else None
+    return Best(policy=policy, mean=ledger.sign * float(found.mean), std=float(found.std), least_known=doubtful)
 
 
 def _short(value: Any) -> str:

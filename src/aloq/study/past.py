@@ -14,6 +14,7 @@ from aloq.problem.problem import Problem
 from aloq.study.best import Best, recommended
 from aloq.study.journal.record import Record
 from aloq.study.ledger import Ledger
+from aloq.study.question import question
 from aloq.study.running.interrupts import checkpoint
 
 
@@ -34,7 +35,7 @@ def past_recommendations(
         if record["event"] != "ask" or not record["state"] or not count or count % step or count in found:
             continue
         checkpoint()
-        found[count] = known[count] if count in known else recommended(method, ledger, problem.encoding, ledger.state(), seed)
+        found[count] = known[count] if count in known else recommended(method, ledger, question(method, ledger), ledger.state(), seed)
     return found
 
 

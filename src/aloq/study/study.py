@@ -19,7 +19,6 @@ import sys
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -27,8 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsIndex, overload
 
 import numpy as np
 
-from aloq.methods.interface import Method, Prediction, SeesNoEnvironment, ShowsBelief
-from aloq.problem.encoding import Encoding
+from aloq.methods.interface import Method, Prediction, ShowsBelief
 from aloq.problem.errors import JournalError, StudyError
 from aloq.problem.problem import Problem
 from aloq.study.arguments import check_executor, check_method, check_problem, check_seed, check_served, check_simulate, check_timeout
@@ -41,6 +39,7 @@ from aloq.study.journal.file import read
 from aloq.study.journal.record import Record
 from aloq.study.ledger import Ledger, replay
 from aloq.study.past import past_recommendations
+from aloq.study.question import question
 from aloq.study.returned import Told, returned
 from aloq.study.running import interrupts, scratch
 from aloq.study.running.learning_process import LearningProcess
@@ -268,31 +267,35 @@ class Study:
             self._flight = None
             self._running.release()
 
-    def best(self, environment: Any = None, objective: Any = None) -> Best:
+    def best(self, environment: Any = None, objective: Any = None, value: str | None = None) -> Best:
         """Return the policy believed best among those simulated.
 
-        `environment` asks for the best under another distribution of the same variables, without
-        new simulations. Methods that treat environments as noise refuse it.
+        `environment` asks for the best under another distribution of the same variables, and
+        `value` under another formula for what the measures are worth. Neither needs new
+        simulations. Methods that treat environments as noise refuse the first, and methods that do
+        not model the measures refuse the second.
         """
         with self._computation():
             ledger = self._informed("best")
-            return recommended(self._method, ledger, self._under(ledger, environment, objective), ledger.state(), self._seed)
+            asked = question(self._method, ledger, environment, objective, value)
+            return recommended(self._method, ledger, asked, ledger.state(), self._seed)
 
-    def predict(self, policies: Sequence[Mapping[str, Any]], environment: Any = None) -> Prediction:
+    def predict(self, policies: Sequence[Mapping[str, Any]], environment: Any = None, value: str | None = None) -> Prediction:
         """Return the belief about the expected return of each policy: arrays `.mean` and `.std`.
 
         `policies` is a list of dicts. `environment` asks for the belief under another distribution
         of the same variables. If that distribution is a single environment, the belief is about the
-        return in it.
+        return in it. `value` asks for the belief under another formula for the measures.
         """
         if isinstance(policies, Mapping | str) or not all(isinstance(policy, Mapping) for policy in policies):
             raise StudyError("`policies` must be a list of dicts, one a policy. For a single policy, give a list of one.")
         with self._computation():
             ledger = self._informed("predict")
+            asked = question(self._method, ledger, environment, value=value)
             if not policies:
                 return Prediction(mean=np.empty(0), std=np.empty(0))
             encoded = np.stack([ledger.encoding.encode_policy(policy) for policy in policies])
-            belief = self._method.predict(self._under(ledger, environment), ledger.history(), ledger.state(), self._seed, encoded)
+            belief = self._method.predict(asked.encoding, asked.history, ledger.state(), self._seed, encoded)
         return Prediction(mean=ledger.sign * np.asarray(belief.mean), std=np.asarray(belief.std))
 
     def belief(self) -> ScaledBelief | None:
@@ -320,19 +323,6 @@ class Study:
         # Imported by name, because the report layer depends on this one and not the reverse.
         with self._computation():
             importlib.import_module("aloq.report.html").write(self, path)
-
-    def _under(self, ledger: Ledger, environment: Any, objective: Any = None) -> Encoding:
-        """Return the study's encoding, with another environment or objective if one is given."""
-        encoding = ledger.encoding if objective is None else replace(ledger.encoding, objective=check_served(self._method, objective))
-        if environment is None:
-            return encoding
-        if isinstance(self._method, SeesNoEnvironment):
-            name = type(self._method).__name__
-            raise StudyError(
-                f"`environment` must be left out here: {name} takes environments for noise, and knows only those it drew. To ask about "
-                "others, use a method that models them, such as ALOQ."
-            )
-        return encoding.reweighted(environment)
 
     def _informed(self, verb: str) -> Ledger:
         ledger = self._book.known()

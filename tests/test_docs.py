@@ -167,10 +167,24 @@ def test_programs_find_the_speed_that_the_rare_load_allows() -> None:
     assert lab.best().mean == pytest.approx(7.25)
 
 
+def task_tables() -> list[list[list[str]]]:
+    """The rows of the table of all tasks, and of the table of their measures."""
+    parts = (ROOT / "docs" / "reference" / "tasks.md").read_text(encoding="utf-8").split("## Told in full")
+    return [
+        [[cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines() if line.startswith("| `")] for part in parts
+    ]
+
+
+@pytest.mark.hexapod
+def test_the_table_of_measures_is_true() -> None:
+    found = {name: tasks.load(name).measured for name in tasks.names()}
+    told = {name: (task.problem.measures, task.problem.value) for name, task in found.items() if task is not None}
+    assert {row[0].strip("`"): (tuple(re.findall("`(.+?)`", row[1])), row[2].strip("`")) for row in task_tables()[1]} == told
+
+
 @pytest.mark.hexapod
 def test_the_table_of_tasks_is_true() -> None:
-    text = (ROOT / "docs" / "reference" / "tasks.md").read_text(encoding="utf-8")
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| `")]
+    rows = task_tables()[0]
     assert [row[0].strip("`") for row in rows] == list(tasks.names())
     for row in rows:
         task = tasks.load(row[0].strip("`"))

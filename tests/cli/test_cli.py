@@ -87,6 +87,14 @@ def test_run_tells_a_task_in_full(tmp_path: Path) -> None:
     assert "belongs to another study: problem.measures" in again.stderr
 
 
+def test_only_tasks_are_told_in_full(tmp_path: Path) -> None:
+    path = tmp_path / "own_problem.py"
+    path.write_text("import aloq\nproblem = aloq.tasks.load('fsre1').problem\nsimulate = print\n")
+    result = call("run", f"{path}:problem", "--measured")
+    assert result.exit_code == 2
+    assert "`--measured` is for tasks that `aloq tasks` lists" in result.stderr
+
+
 @pytest.mark.usefixtures("cheap_method")
 def test_run_in_parallel(tmp_path: Path) -> None:
     path = tmp_path / "study.jsonl"

@@ -44,6 +44,11 @@ def pendulum(parameters: dict[str, Any]) -> Any:
     return lambda observation: -parameters["push"] * observation[2]
 
 
+def swing(trajectory: Any) -> dict[str, float]:
+    """How far a pendulum turns, and how fast."""
+    return {"angle": float(trajectory.observations[-1][1]), "speed": max(abs(float(seen[2])) for seen in trajectory.observations)}
+
+
 def cost(trial: Any) -> float:
     from aloq.integrations.optuna import environment
 

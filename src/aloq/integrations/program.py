@@ -69,8 +69,8 @@ class Program:
         object.__setattr__(self, "measures", checked_measures(self.measures))
         object.__setattr__(self, "command", _plain_command(self.command, self.shell))
 
-    def __call__(self, policy: Mapping[str, Any], environment: Mapping[str, Any]) -> float | dict[str, float]:
-        """Run the program once. Return the return, or the measures, that it prints."""
+    def __call__(self, policy: Mapping[str, Any], environment: Mapping[str, Any]) -> Any:
+        """Run the program once. Return the number, or the dict of measures, that it prints."""
         argv = self.arguments(policy, environment)
         with output_folder() as folder:
             (folder / "stdin").write_text(self._standard_input(policy, environment), encoding="utf-8")

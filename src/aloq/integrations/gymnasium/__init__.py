@@ -13,5 +13,6 @@ except ImportError:
 from aloq.integrations.gymnasium.settings import Attribute, Constructor, Option
 from aloq.integrations.gymnasium.simulator import Simulator, simulator
 from aloq.integrations.gymnasium.task_env import TaskEnv
+from aloq.integrations.gymnasium.trajectory import Trajectory
 
-__all__ = ["Attribute", "Constructor", "Option", "Simulator", "TaskEnv", "simulator"]
+__all__ = ["Attribute", "Constructor", "Option", "Simulator", "TaskEnv", "Trajectory", "simulator"]

@@ -1,6 +1,6 @@
 """A simulator made of a Gymnasium environment and a controller with parameters.
 
-It has the signature `simulate(policy, environment) -> float`.
+It has the signature `simulate(policy, environment)`, and returns a float or a dict of measures.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import gymnasium
 import numpy as np
 
 from aloq.integrations.gymnasium.settings import Attribute, Constructor, Env, Option, Setting
+from aloq.integrations.gymnasium.trajectory import Measures, Trajectory, averaged, made, named, plain_measures
 from aloq.integrations.gymnasium.watch import watch
 from aloq.problem.errors import ProblemError
 from aloq.problem.spaces import check_names
@@ -30,7 +31,8 @@ class Episode(NamedTuple):
     """The result of one episode."""
 
     total: float  # sum of the rewards
-    print: bytes  # a hash of all observations, actions and rewards: equal for equal episodes
+    measures: dict[str, float]  # empty if the simulator has none
+    print: bytes  # a hash of all observations, actions, rewards and measures: equal for equal episodes
 
 
 def simulator(
@@ -42,6 +44,7 @@ def simulator(
     seeds: Iterable[int] | str | None = None,
     options: Mapping[str, Any] | None = None,
     max_steps: int | None = None,
+    measures: Iterable[str] | Callable[[Trajectory], Mapping[str, Any]] | None = None,
 ) -> Simulator:
     """Return a simulator whose return is the sum of an episode's rewards, averaged over episodes.
 
@@ -55,6 +58,12 @@ def simulator(
     Each seed in `seeds` gives one episode; the default seeds are 0, 1, 2, ... Every simulation uses
     the same seeds (common random numbers). So policies are compared under equal conditions, and the
     simulator repeats itself. With `seeds="fresh"`, each simulation uses new seeds.
+
+    `measures` are those of the problem, if it has any. The simulator then returns a dict of them,
+    each averaged over episodes. They are names of entries of `info` in the last step, or
+    `episode_return` (the sum of the rewards) or `episode_length` (the number of steps). Or they are
+    a function of the Trajectory of an episode that returns a dict of numbers, with NaN where one
+    does not exist.
 
     Every simulation makes an environment and closes it. A reward that is not finite raises an
     error, and the trial fails. If the simulator is used in other processes, `make_env`, `policy`
@@ -72,7 +81,8 @@ def simulator(
     _check_settings(environment)
     if max_steps is not None and max_steps < 1:
         raise ProblemError(f"`max_steps` must be at least 1, but got {max_steps!r}. To go on until the environment ends it, leave it out.")
-    return Simulator(make_env, policy, dict(environment), _seeds(episodes, seeds), dict(options or {}), max_steps)
+    chosen = (_seeds(episodes, seeds), dict(options or {}), max_steps, plain_measures(measures))
+    return Simulator(make_env, policy, dict(environment), *chosen)
 
 
 def _check_settings(environment: Mapping[str, Setting]) -> None:
@@ -94,13 +104,16 @@ class Simulator:
     seeds: tuple[int | None, ...]  # one for each episode; None: a new one each time
     options: dict[str, Any]
     max_steps: int | None
+    measures: Measures | None = None
     identity: str = field(default_factory=lambda: uuid.uuid4().hex)  # shared by the copies in other processes
 
-    def __call__(self, policy: Mapping[str, Any], environment: Mapping[str, Any]) -> float:
-        """Return the sum of rewards, averaged over episodes."""
+    def __call__(self, policy: Mapping[str, Any], environment: Mapping[str, Any]) -> Any:
+        """Return the sum of rewards, or a dict of the measures, averaged over episodes."""
         check_names(environment, list(self.environment), "environment")
         found = self.episodes(policy, environment)
         watch(self.identity).look(self, policy, environment, found[0].print)
+        if self.measures is not None:
+            return averaged([episode.measures for episode in found])
         return math.fsum(episode.total for episode in found) / len(found)
 
     def episodes(self, policy: Mapping[str, Any], environment: Mapping[str, Any], seeds: tuple[int | None, ...] = ()) -> list[Episode]:
@@ -115,34 +128,45 @@ class Simulator:
         arguments = {where.name: environment[name] for name, where in self.environment.items() if isinstance(where, Constructor)}
         return gymnasium.make(self.make_env, **arguments) if isinstance(self.make_env, str) else self.make_env(**arguments)
 
-    def _begin(self, env: Env, environment: Mapping[str, Any], seed: int | None) -> Any:
-        """Begin an episode in the given environment. Return its first observation."""
+    def _begin(self, env: Env, environment: Mapping[str, Any], seed: int | None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode in the given environment. Return its first observation and `info`."""
         for name, where in self.environment.items():
             if isinstance(where, Attribute):
                 where.write(env, environment[name])
             elif not isinstance(where, Constructor | Option):
                 where(env, environment[name])
         chosen = {where.name: environment[name] for name, where in self.environment.items() if isinstance(where, Option)}
-        observation, _ = env.reset(seed=seed, options={**self.options, **chosen} or None)
+        begun = env.reset(seed=seed, options={**self.options, **chosen} or None)
         for name, where in self.environment.items():
             if isinstance(where, Attribute):
                 where.confirm(env, environment[name])
-        return observation
+        return begun
 
     def _episode(self, env: Env, policy: Mapping[str, Any], environment: Mapping[str, Any], seed: int | None) -> Episode:
-        act, observation = self.policy(dict(policy)), self._begin(env, environment, seed)
+        act = self.policy(dict(policy))
+        observation, info = self._begin(env, environment, seed)
         total, steps, over = 0.0, 0, False
         seen = hashlib.blake2b(_bytes(observation))
+        kept = Trajectory.begun(observation, info)
         while not over:
             action = _fitting(act(observation), env.action_space)
-            observation, given, terminated, truncated, _ = env.step(action)
+            observation, given, terminated, truncated, info = env.step(action)
             reward, steps = float(given), steps + 1
             if not math.isfinite(reward):
                 raise ArithmeticError(f"The reward of step {steps} is {reward}, in the episode of seed {seed}.")
             total += reward
             seen.update(_bytes(action) + _bytes(observation) + _bytes(reward))
+            if callable(self.measures):
+                kept.add(action, reward, observation, info)
             over = terminated or truncated or steps == self.max_steps
-        return Episode(total, seen.digest())
+        measures = self._measured(kept, info, total, steps)
+        seen.update(repr(measures).encode())
+        return Episode(total, measures, seen.digest())
+
+    def _measured(self, kept: Trajectory, info: Mapping[str, Any], total: float, steps: int) -> dict[str, float]:
+        if self.measures is None:
+            return {}
+        return made(self.measures, kept) if callable(self.measures) else named(self.measures, info, total, steps)
 
 
 def _fitting(action: Any, space: gymnasium.Space[Any]) -> Any:

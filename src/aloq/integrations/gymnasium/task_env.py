@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from aloq.problem.errors import ProblemError, nearest
 from aloq.problem.problem import Problem
 from aloq.problem.variables import Archive, Real
+from aloq.study.returned import returned
+from aloq.study.trial import Trial
 from aloq.tasks import Task
 
 Array = NDArray[np.float64]
@@ -49,15 +51,16 @@ class TaskEnv(gymnasium.Env[Array, Array]):
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """Simulate the policy and end the episode.
 
-        `info` holds `policy`, `environment` and `return`.
+        `info` holds `policy`, `environment`, `return`, and `measures` if the task has some.
         """
         if self._environment is None:
             raise gymnasium.error.ResetNeeded("An episode has one step, and this one is over or never began. Call `reset` first.")
         problem, environment = self.task.problem, self._environment
         policy = problem.encoding.decode_policy((np.asarray(action, dtype=np.float64) + 1) / 2)
-        value = self.task.simulate(policy, environment)
+        value, measures = returned(problem, Trial(0, policy, environment), self.task.simulate(policy, environment))
         self._environment = None
-        return _nothing(), problem.sign * value, True, False, {"policy": policy, "environment": environment, "return": value}
+        info = {"policy": policy, "environment": environment, "return": value} | ({"measures": measures} if measures else {})
+        return _nothing(), problem.sign * value, True, False, info
 
     def _draw(self) -> dict[str, Any]:
         encoding = self.task.problem.encoding

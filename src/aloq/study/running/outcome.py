@@ -7,13 +7,13 @@ import traceback
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from aloq.problem.errors import SimulationError, StudyError
+from aloq.problem.errors import ProblemError, SimulationError, StudyError
 from aloq.study.checks import NotANumberError, described, message, storable
 from aloq.study.returned import floats
 
 Simulate = Callable[[dict[str, Any], dict[str, Any]], Any]
 
-_MISTAKES = (TypeError, KeyError, NameError, AttributeError, ImportError, SyntaxError)
+_MISTAKES = (TypeError, KeyError, NameError, AttributeError, ImportError, SyntaxError, ProblemError, NotANumberError)
 
 
 class Outcome(NamedTuple):

@@ -5,6 +5,8 @@ g   groups with the same hyperparameters, so that all draws have one distributio
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -36,7 +38,7 @@ def drawn(case: Case, x: Array, y: Array, pending: int = 0) -> tuple[Paths, Arra
     return draw(structure, conditioned, given, key, FREQUENCIES, DRAWS), zeta
 
 
-def grid_of(case: Case, count: int) -> tuple[Array, Array, Array]:
+def grid_of(case: Case, count: int) -> tuple[Any, Any, Any]:
     """Two policies, `count` environments, and all their pairs."""
     rng = np.random.default_rng(8)
     theta, _ = case.nodes()
@@ -92,7 +94,7 @@ def test_noise_free_paths_pass_through_the_data() -> None:
     with computing():
         conditioned = condition(structure, jnp.tile(zeta, (GROUPS, 1)), given)
         paths = draw(structure, conditioned, given, jax.random.key_data(jax.random.key(5)), FREQUENCIES, DRAWS)
-        found = np.asarray(at_pairs(structure, paths, x))
+        found = np.asarray(at_pairs(structure, paths, jnp.asarray(x)))
     assert np.abs(found - y).max() < 2e-3  # the jitter is noise of a standard deviation of 1e-4
 
 
@@ -103,7 +105,7 @@ def test_pairs_that_are_out_shrink_the_spread_and_leave_the_mean() -> None:
     _, _, pairs = grid_of(case, 10)
     with computing():
         paths, zeta = drawn(case, x[:-1], y[:-1])
-        later = awaiting(case.structure, paths, x[-1])
+        later = awaiting(case.structure, paths, jnp.asarray(x[-1]))
         first, _ = drawn(case, x, y, pending=1)
         found = [np.asarray(at_pairs(case.structure, each, pairs)) for each in (later, first)]
     dense = Dense(case.structure, zeta)
@@ -125,7 +127,7 @@ def test_each_policy_can_have_a_part_of_its_own() -> None:
         conditioned = condition(structure, jnp.tile(zeta, (GROUPS, 1)), points(x, y))
         paths = draw(structure, conditioned, points(x, y), jax.random.key_data(jax.random.key(5)), FREQUENCIES, DRAWS)
         other = np.concatenate([x[0, :2] + 1e-3, x[0, 2:]])
-        f = np.asarray(at_pairs(structure, paths, np.stack([x[0], other])))
+        f = np.asarray(at_pairs(structure, paths, jnp.stack([x[0], other])))
     variance = float(np.exp(zeta[0]))
     assert abs(f[:, 0].mean() - y[0]) < 0.05
     assert f[:, 0].std() < 0.05
@@ -137,11 +139,11 @@ def test_each_policy_can_have_a_part_of_its_own() -> None:
 def test_a_path_does_not_depend_on_the_padding() -> None:
     case = CASES["main effects"]
     x, y = observations(case)
-    structure, zeta = case.structure, hyperparameters(case.structure)
+    structure, zeta = case.structure, jnp.asarray(hyperparameters(case.structure))
     found = []
     with computing():
         for size in (16, 24):
             given = points(x, y, size=size)
             paths = draw(structure, condition(structure, zeta, given), given, jax.random.key_data(jax.random.key(1)), FREQUENCIES, DRAWS)
-            found.append(np.asarray(at_pairs(structure, paths, x[:3] * 0.9)))
+            found.append(np.asarray(at_pairs(structure, paths, jnp.asarray(x[:3] * 0.9))))
     np.testing.assert_allclose(found[0], found[1], atol=1e-8)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -38,7 +40,7 @@ def test_the_measure_itself_has_the_closed_form(name: str) -> None:
     """4,096 draws: means within .02 standard deviations on average over policies, variances within 10 %."""
     case = CASES[name]
     x, y = observations(case)
-    pi = np.random.default_rng(1).uniform(size=(16, case.dim))
+    pi: Any = np.random.default_rng(1).uniform(size=(16, case.dim))
     with computing():
         mean, variance = total(*belief_of(case, x, y).mean_and_variance(pi))
         found, spread = sampled(case, x, y, frequencies=256).mean_and_variance(pi)
@@ -51,7 +53,7 @@ def test_the_measure_itself_has_the_closed_form(name: str) -> None:
 def test_no_bias_over_many_problems() -> None:
     """The average of z over 50 data sets is 0 within 4 standard errors, for few frequencies as well."""
     case, z, ratios = CASES["main effects"], [], []
-    pi = np.random.default_rng(1).uniform(size=(4, case.dim))
+    pi: Any = np.random.default_rng(1).uniform(size=(4, case.dim))
     with computing():
         for seed in range(50):
             x, _ = observations(case)
@@ -69,29 +71,31 @@ def test_improvement_agrees_with_many_draws() -> None:
     """A step of the measure has no closed form. 10⁶ draws are the truth."""
     case, value = CASES["one"], "h + 2 * (h > 0.5)"
     x, y = observations(case)
-    pi, leader = np.array([[0.3], [0.55], [0.9]]), x[0, :1]
+    pi, leader = jnp.array([[0.3], [0.55], [0.9]]), jnp.asarray(x[0, :1])
     with computing():
         many = [sampled(case, x, y, value, draws=20_000, seed=1 + i) for i in range(17)]
         gains = np.concatenate([np.asarray(_gains(belief, pi, leader)) for belief in many])
         truth = np.maximum(gains, 0).mean(axis=0)
         rule = EI()
-        scores = np.mean([np.asarray(rule.score(sampled(case, x, y, value, draws=4096, seed=s), pi, leader)) for s in range(40, 48)], axis=0)
+        scores = np.mean(
+            [np.asarray(rule.score(sampled(case, x, y, value, draws=4096, seed=s), pi, leader)) for s in range(40, 48)], axis=0
+        )
     assert len(gains) >= 1_000_000
     error = gains.std(axis=0) / np.sqrt(8 * 3 * 4096)
     assert np.all(np.abs(scores - truth) < 0.02 * truth + 3 * error)
 
 
 @jax.jit
-def _gains(belief: Sampled, pi: Array, leader: Array) -> jax.Array:
-    return belief.draws(jnp.asarray(pi)) - belief.draws(jnp.asarray(leader)[None])
+def _gains(belief: Sampled, pi: jax.Array, leader: jax.Array) -> jax.Array:
+    return belief.draws(pi) - belief.draws(leader[None])
 
 
 def test_a_pair_tells_what_the_closed_form_says() -> None:
     """For the measure itself, explained variance is the closed form's, but for Monte-Carlo error and the ridge."""
     case = CASES["main effects"]
     x, y = observations(case)
-    pi, theta = x[0, : case.dim], case.nodes()[0]
-    pairs = np.concatenate([np.tile(pi, (len(theta), 1)), theta], axis=1)
+    pi, theta = jnp.asarray(x[0, : case.dim]), case.nodes()[0]
+    pairs = jnp.concatenate([jnp.tile(pi, (len(theta), 1)), theta], axis=1)
     with computing():
         exact = np.asarray(belief_of(case, x, y).variance_reduction(pi, pairs)).mean(axis=0)
         found = np.asarray(sampled(case, x, y).variance_reduction(pi, pairs))[0]
@@ -103,14 +107,14 @@ def test_what_the_formula_gives_no_value_for_counts_as_the_worst() -> None:
     case = CASES["one"]
     x, y = observations(case)
     with computing():
-        found = np.asarray(sampled(case, x, y, "log(h - 1000)", draws=8).draws(x[:3, :1]))
+        found = np.asarray(sampled(case, x, y, "log(h - 1000)", draws=8).draws(jnp.asarray(x[:3, :1])))
     np.testing.assert_allclose(found, -9.0)
 
 
 def test_policies_are_computed_in_blocks_and_alone_alike() -> None:
     case = CASES["main effects"]
     x, y = observations(case)
-    pi = np.random.default_rng(1).uniform(size=(150, case.dim))
+    pi: Any = np.random.default_rng(1).uniform(size=(150, case.dim))
     with computing():
         belief = sampled(case, x, y, draws=8)
         together, alone = belief.draws(pi), belief.draws(pi[140:])

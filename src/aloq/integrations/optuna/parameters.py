@@ -78,8 +78,12 @@ class SearchFrame:
     def point(self, policy: Mapping[str, float], environment: Mapping[str, Any]) -> Array:
         """Return the point (D,) of stored parameters and an environment."""
         encoding = self.problem.encoding
-        x = encoding.encode_policy({name: part.to_variable(policy[name]) for name, part in self.columns.items()})
+        x = encoding.encode_policy(self.variables(policy))
         return np.concatenate([x, encoding.encode_environment(environment)])
+
+    def variables(self, policy: Mapping[str, float]) -> dict[str, Any]:
+        """Return the values of the policy's variables for stored parameters."""
+        return {name: part.to_variable(policy[name]) for name, part in self.columns.items()}
 
     def stored(self, x: Array) -> dict[str, float]:
         """Return the numbers that Optuna stores for the policy at a point (d,)."""

@@ -3,13 +3,16 @@
 The trials hold everything that the sampler knows, so every process knows the same.
 
 environment.NAME   user attribute: the value of an environment variable
+NAME               user attribute: a measure, written by the objective
 aloq:policy        system attribute: the suggested parameters, as Optuna stores them, written
                    before the objective asks for them
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,10 +24,14 @@ from optuna.trial import BaseTrial, FrozenTrial, Trial, TrialState
 
 from aloq.integrations.optuna.parameters import SearchFrame, stored
 from aloq.methods.history import Array, History
-from aloq.problem.errors import ProblemError, StudyError, nearest
+from aloq.problem.errors import ProblemError, SimulatorWarning, StudyError, nearest
+from aloq.study.checks import NotANumberError
+from aloq.study.returned import Returned, null_as_nan, returned
+from aloq.study.trial import Trial as Pair
 
 PREFIX = "environment."
 POLICY = "aloq:policy"
+_NOTHING = Returned(math.nan, {})
 FIXED = "fixed_params"  # where Optuna keeps the parameters given to `enqueue_trial`
 
 
@@ -105,7 +112,7 @@ def read(trials: Sequence[FrozenTrial], number: int | None, frame: SearchFrame) 
     problem = frame.problem
     points: list[Array] = []
     policies: list[dict[str, float]] = []
-    values: list[float] = []
+    results: list[Returned] = []
     silent = 0
     rows: dict[str, list[int]] = {"told": [], "pending": [], "failed": []}
     for trial in trials:
@@ -117,24 +124,66 @@ def read(trials: Sequence[FrozenTrial], number: int | None, frame: SearchFrame) 
         except (KeyError, ValueError):  # a parameter is missing, or a parameter or the environment does not fit the problem
             silent += trial.state.is_finished() and (number is None or trial.number < number)
             continue
-        outcome, value = _outcome(trial, problem.failure_value)
+        outcome, result = _outcome(trial, frame, policy)
         rows[outcome].append(len(points))
-        values.append(problem.sign * value)
+        results.append(result)
         points.append(point)
         policies.append({name: policy[name] for name in frame.columns})
     every = np.array(points).reshape(len(points), problem.encoding.policy_dim + problem.encoding.environment_dim)
     told, pending, failed = (np.array(part, dtype=np.intp) for part in rows.values())
     asked = len(points) if number is None else sum(trial.number < number for trial in trials) - silent
-    history = History.of(every[told], np.array(values)[told] if values else np.empty(0), every[pending], every[failed], asked)
-    return Records(history, every, policies)
+    values = problem.sign * np.array([results[row].value for row in told])
+    measures = np.array([list(results[row].measures.values()) for row in told]).reshape(len(told), len(problem.measures))
+    return Records(History.of(every[told], values, every[pending], every[failed], asked, measures), every, policies)
 
 
-def _outcome(trial: FrozenTrial, failure_value: float | None) -> tuple[str, float]:
+def result(trial: FrozenTrial, frame: SearchFrame, policy: Mapping[str, float]) -> Returned:
+    """Return value and measures of a complete trial. Raises StudyError if they cannot be used.
+
+    With measures, the value follows from them, whatever the objective returned.
+    """
+    problem = frame.problem
+    pair = Pair(trial.number, frame.variables(policy), _environment(trial))
+    return returned(problem, pair, _measures(trial, problem.measures) if problem.measures else trial.value)
+
+
+def check_measures(trials: Sequence[FrozenTrial], trial: FrozenTrial, frame: SearchFrame) -> None:
+    """Say so if the measures of a trial that is about to be complete cannot be used.
+
+    Raises StudyError for a mistake in the objective, unless it has already written good measures.
+    Otherwise the trial counts as failed, and a warning gives the reason.
+    """
+    if not frame.space or not _environment(trial):
+        return
+    try:
+        result(trial, frame, _policy(trial, frame.space))
+    except StudyError as error:
+        if isinstance(error, NotANumberError) and not len(read(trials, None, frame).history.told):
+            raise
+        warnings.warn(f"Trial {trial.number} counts as failed. {error}", SimulatorWarning, stacklevel=2)
+
+
+def _measures(trial: FrozenTrial, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the measures among the user attributes of a trial. Raises if one is missing."""
+    for name in names:
+        if name not in trial.user_attrs:
+            others = ", ".join(key for key in trial.user_attrs if not key.startswith(PREFIX) and key not in names)
+            found = f" It has {others}." if others else ""
+            raise NotANumberError(
+                f"A trial must have the measures {', '.join(names)} as user attributes, but trial {trial.number} has no {name!r}.{found} "
+                f"Write trial.set_user_attr({name!r}, ...) in the objective, with NaN where it does not exist."
+            )
+    return null_as_nan({name: trial.user_attrs[name] for name in names})
+
+
+def _outcome(trial: FrozenTrial, frame: SearchFrame, policy: Mapping[str, float]) -> tuple[str, Returned]:
     if trial.state == TrialState.RUNNING:
-        return "pending", math.nan
-    if trial.state == TrialState.COMPLETE and trial.value is not None and math.isfinite(trial.value):
-        return "told", trial.value
-    return ("failed", math.nan) if failure_value is None else ("told", failure_value)
+        return "pending", _NOTHING
+    if trial.state == TrialState.COMPLETE:
+        with contextlib.suppress(StudyError):
+            return "told", result(trial, frame, policy)
+    failure_value = frame.problem.failure_value
+    return ("failed", _NOTHING) if failure_value is None else ("told", Returned(failure_value, {}))
 
 
 def _policy(trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> dict[str, float]:

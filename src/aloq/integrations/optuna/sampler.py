@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from aloq.methods.design import design_point
 from aloq.methods.interface import Method, State
 from aloq.problem.errors import ProblemError, StudyError
 from aloq.problem.problem import Problem
+from aloq.problem.valuation import checked_measures
 from aloq.problem.variables import Real
 from aloq.study.arguments import check_method, check_seed
 from aloq.study.best import Best
@@ -48,6 +49,12 @@ class ALOQSampler(BaseSampler):
     `failure_value` is the return that a failed or pruned trial counts as. Without it, such a trial
     says nothing about returns, but its pair is not repeated. Workers on one study should have the
     same arguments, including the `seed`.
+
+    `measures` and `value` are those of `aloq.Problem`. The objective then writes each measure as a
+    user attribute, `trial.set_user_attr(name, number)`, and the value of a trial follows from them.
+    What the objective returns is not used, but Optuna shows it. The formula may use measures and
+    environment variables, but no parameters. A complete trial without its measures counts as
+    failed; as long as no trial has them, it is an error.
     """
 
     def __init__(
@@ -58,11 +65,13 @@ class ALOQSampler(BaseSampler):
         method: Method | None = None,
         failure_value: float | None = None,
         seed: int = 0,
+        measures: Iterable[str] = (),
+        value: str | None = None,
     ) -> None:
         self._environment = environment
         self._given = None if search_space is None else _checked(search_space)
         self._method = check_method(method)
-        self._failure_value = failure_value
+        self._stated: dict[str, Any] = {"failure_value": failure_value, "measures": checked_measures(measures), "value": value}
         self._seed = check_seed(seed)
         self._state: tuple[str, State] | None = None  # key of the study and space, and the method's state after the last suggestion
         self._framed(self._given or {}, "maximize")  # raises here if the environment or the search space is malformed
@@ -103,6 +112,11 @@ class ALOQSampler(BaseSampler):
         _check_single(study)
         own = zlib.crc32(f"{self._seed} {trial.number} {param_name}".encode())
         return RandomSampler(seed=own).sample_independent(study, trial, param_name, param_distribution)
+
+    def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
+        """Check the measures that the objective wrote, so that a misspelt name is noticed at once."""
+        if self._stated["measures"] and state == TrialState.COMPLETE:
+            records.check_measures(study.get_trials(deepcopy=False), trial, self._frame(study, trial.distributions))
 
     def best(self, study: Study) -> Best:
         """Return those tried parameters that are believed best in expectation."""
@@ -155,7 +169,8 @@ class ALOQSampler(BaseSampler):
 
     def _framed(self, space: SearchSpace, direction: str) -> SearchFrame:
         policy = {name: part.variable for name, part in columns(space).items()} or {"no parameter yet": Real(0.0, 1.0)}
-        problem = Problem(policy, self._environment, direction, failure_value=self._failure_value)
+        problem = Problem(policy, self._environment, direction, **self._stated)
+        _check_formula(problem)
         return SearchFrame(problem, {name: distribution for name, distribution in space.items() if not distribution.single()})
 
     def _warm(self, study: Study, frame: SearchFrame) -> State | None:
@@ -187,6 +202,17 @@ def _checked(space: Mapping[str, Any]) -> SearchSpace:
                 "Write optuna.distributions.FloatDistribution(0.0, 1.0), for example."
             )
     return dict(space)
+
+
+def _check_formula(problem: Problem) -> None:
+    """Raise if the value depends on a parameter. Its variable may count steps, or number categories."""
+    used = () if problem.valuation is None else problem.valuation.formula.names
+    for name in problem.policy_names:
+        if name in used:
+            raise ProblemError(
+                f"`value` must use measures and environment variables only, but it uses the parameter {name!r}. Let the objective write "
+                "what it needs as a measure."
+            )
 
 
 def _check_single(study: Study) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from study_stub import MEASURED, Alert, make_measured, make_problem, measure
+from study_stub import MEASURED, Alert, make_measured, make_problem, measure, measuring_in_vain
 
 from aloq.problem.errors import JournalError, StudyError
 from aloq.study.study import Study
@@ -28,6 +30,17 @@ def told(study: Study) -> Any:
     return table[table["state"] == "told"]
 
 
+def assert_measured(study: Study) -> None:
+    """Every told trial has what `measure` gives, and the value that follows."""
+    for _, row in told(study).iterrows():
+        policy = {name: row[f"policy.{name}"] for name in study.problem.policy_names}
+        environment = {name: row[f"environment.{name}"] for name in study.problem.environment_names}
+        expected = measure(policy, environment)
+        assert row["value"] == pytest.approx(by_hand(policy, expected), rel=1e-12)
+        for name, number in expected.items():
+            np.testing.assert_equal(row[f"measure.{name}"], float(number))
+
+
 @pytest.mark.parametrize("parallel", [1, 2])
 def test_measures_are_kept_with_the_value_that_follows_from_them(path: Path, parallel: int) -> None:
     with Study(make_measured(), Alert(), journal=path, seed=3) as study:
@@ -35,18 +48,37 @@ def test_measures_are_kept_with_the_value_that_follows_from_them(path: Path, par
         table = told(study)
         assert len(table) == 12
         assert list(table.columns[:6]) == ["id", "state", "value", "measure.progress", "measure.margin", "measure.seconds"]
-        for _, row in table.iterrows():
-            policy = {name: row[f"policy.{name}"] for name in study.problem.policy_names}
-            environment = {name: row[f"environment.{name}"] for name in study.problem.environment_names}
-            expected = measure(policy, environment)
-            assert row["value"] == pytest.approx(by_hand(policy, expected), rel=1e-12)
-            for name, number in expected.items():
-                np.testing.assert_equal(row[f"measure.{name}"], float(number))
+        assert_measured(study)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     tells = [line for line in lines if line.get("event") == "tell"]
     assert len(tells) == 12  # several outputs of one simulation, one line
     assert all(list(line["measures"]) == ["progress", "margin", "seconds"] for line in tells)
     assert any(line["measures"]["seconds"] is None for line in tells)
+
+
+@pytest.mark.parametrize("make", [lambda: ProcessPoolExecutor(2, mp_context=get_context("spawn")), lambda: ThreadPoolExecutor(2)])
+def test_measures_come_back_from_executors_as_they_were(make: Callable[[], Executor]) -> None:
+    """The simulator returns NumPy scalars, arrays of shape (), and NaN."""
+    study = Study(make_measured(), Alert(), seed=3)
+    with make() as pool:
+        study.optimize(measure, evaluations=8, executor=pool, parallel=2, progress=False)
+    assert study.counts == (8, 0, 0)
+    assert_measured(study)
+
+
+@pytest.mark.parametrize(("parallel", "timeout"), [(2, None), (1, 30.0)])
+def test_processes_that_die_and_measures_that_are_missing_are_failed_trials(parallel: int, timeout: float | None) -> None:
+    study = Study(make_measured(), Alert(), seed=3)
+    study.tell(study.ask(), GOOD)  # otherwise a missing measure would end the run
+    study.optimize(measuring_in_vain, evaluations=6, parallel=parallel, timeout=timeout, progress=False)
+    table = study.trials().iloc[1:]
+    which = {"small": table["policy.gait"] <= 2, "large": table["policy.gait"] >= 7}
+    assert list(table["state"] == "failed") == list(which["small"] | which["large"])
+    assert set(table["reason"][which["small"]]) == {"The process that simulated died: exit code 3."}
+    assert table["reason"][which["large"]].str.contains("but 'margin' is missing").all()
+    if parallel == 1:  # otherwise the order of returns, and so the trials, differ from run to run
+        assert which["small"].any()
+        assert which["large"].any()
 
 
 def test_a_resumed_study_goes_on_as_if_never_stopped(path: Path) -> None:

@@ -102,6 +102,14 @@ def measure(policy: dict[str, Any], environment: dict[str, Any]) -> dict[str, An
     return {"seconds": seconds, "progress": np.asarray(math.sin(policy["kp"])), "margin": margin}
 
 
+def measuring_in_vain(policy: dict[str, Any], environment: dict[str, Any]) -> dict[str, Any]:
+    """Measures, but its process dies at a gait of 2 or less, and one is missing at 7 or more."""
+    if policy["gait"] <= 2:
+        os._exit(3)
+    found = measure(policy, environment)
+    return found if policy["gait"] < 7 else {"progress": found["progress"]}
+
+
 def slow(policy: dict[str, Any], environment: dict[str, Any]) -> float:
     time.sleep(0.05)
     return simulate(policy, environment)

@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import study_stub
 from study_processes import eventually
@@ -17,6 +18,7 @@ from study_stub import Alert, simulate
 
 from aloq.problem.errors import StudyError
 from aloq.problem.problem import Problem
+from aloq.study.returned import returned
 from aloq.study.study import Study
 
 distributed = pytest.importorskip("distributed")
@@ -55,6 +57,18 @@ def test_a_cluster_simulates_and_survives_the_death_of_a_worker(cluster: Any, pr
         killer.join()
     assert study.counts == (40, 0, 0)
     assert values_are_right(study)
+
+
+def test_measures_come_back_from_a_cluster(cluster: Any) -> None:
+    study = Study(study_stub.make_measured(), Alert(), seed=3)
+    with distributed.Client(cluster) as client:
+        study.optimize(study_stub.measure, 8, executor=client.get_executor(), parallel=2, timeout=60, progress=False)
+        study.optimize(study_stub.measure, 16, executor=client.get_executor(), parallel=2, progress=False)
+    assert study.counts == (16, 0, 0)
+    for entry in study._book.ledger.entries:
+        found = study_stub.measure(entry.trial.policy, entry.trial.environment)
+        np.testing.assert_array_equal(entry.measures, [float(found[name]) for name in ("progress", "margin", "seconds")])
+        assert entry.value == returned(study.problem, entry.trial, found).value
 
 
 def test_a_simulator_that_hangs_on_a_worker_is_ended(cluster: Any, problem: Problem) -> None:

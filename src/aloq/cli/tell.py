@@ -19,7 +19,7 @@ def tell(
     values: Annotated[
         list[str],
         typer.Argument(
-            metavar="VALUE|NAME=VALUE...",
+            metavar="VALUE|NAME=VALUE",
             help="What the simulation returned: a number; or the study's measures, as distance=1.2 clearance=nan or as one JSON object.",
         ),
     ],

@@ -137,7 +137,8 @@ def test_a_pool_that_breaks_is_made_anew_by_its_function(study: Study) -> None:
         made.append(ProcessPoolExecutor(2, mp_context=SPAWN))
         return made[-1]
 
-    study.optimize(study_stub.dying_first, 4, executor=make, parallel=2, progress=False)
+    # One death only: nobody can tell which pair broke a pool, so a pair that is out when two break counts as failed.
+    study.optimize(study_stub.dying_once, 4, executor=make, parallel=2, progress=False)
     assert study.counts == (4, 0, 0)
     assert values_are_right(study)
     assert len(made) >= 2

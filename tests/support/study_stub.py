@@ -143,11 +143,25 @@ def hanging_first(policy: dict[str, Any], environment: dict[str, Any]) -> float:
 
 def answering_once(policy: dict[str, Any], environment: dict[str, Any]) -> float:
     """Answers once, in whichever process comes first, and hangs from then on."""
-    try:
-        (Path(os.environ["NOTES"]) / "answered").touch(exist_ok=False)
-    except FileExistsError:
+    if not is_first():
         time.sleep(600)
     return simulate(policy, environment)
+
+
+def dying_once(policy: dict[str, Any], environment: dict[str, Any]) -> float:
+    """The process that simulates first is killed, whatever the pair."""
+    if is_first():
+        os.kill(os.getpid(), signal.SIGKILL)
+    return simulate(policy, environment)
+
+
+def is_first() -> bool:
+    """Whether no process asked this before; leaves a mark in the folder NOTES names."""
+    try:
+        (Path(os.environ["NOTES"]) / "asked").touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
 
 
 def hanging(policy: dict[str, Any], environment: dict[str, Any]) -> float:

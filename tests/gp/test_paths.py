@@ -14,13 +14,18 @@ import pytest
 from gp_dense import Array, Dense
 from quadrature_cases import COMPOSED, DISCRETE, Case, hyperparameters, observations, points
 
+from aloq.gp import paths as module
 from aloq.gp.kernel import Constant, Matern52, Same
-from aloq.gp.paths import Paths, at_pairs, awaiting, draw, on_grid
+from aloq.gp.paths import Paths, awaiting
 from aloq.gp.posterior import condition
 from aloq.methods.model import Model
 from aloq.numerics.computing import computing
 
 GROUPS, DRAWS, FREQUENCIES = 256, 8, 64
+# Compiled once for each structure. Each call would be compiled anew otherwise.
+draw = jax.jit(module.draw, static_argnums=(0, 4, 5))
+on_grid = jax.jit(module.on_grid, static_argnums=0)
+at_pairs = jax.jit(module.at_pairs, static_argnums=0)
 CASES = {
     "se, choices": DISCRETE["choices"],
     "matern52, warped": DISCRETE["one"],

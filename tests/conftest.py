@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
+import jax
 import pytest
 from hypothesis import settings
 
@@ -13,6 +16,10 @@ from aloq.numerics.computing import CACHE_VARIABLE, computing
 
 # Folders of functions on arrays, which run inside `computing` wherever aloq calls them.
 ARRAYS = ("gp", "quadrature", "acquisition")
+
+# Each compiled function takes about 17 memory maps of its process. Linux allows 65,530, and compiling
+# crashes the process where there are no more.
+MANY_MAPS = 30_000
 
 # The same examples on every run, and no deadline: the first call of a JAX function compiles.
 settings.register_profile("aloq", derandomize=True, deadline=None)
@@ -38,6 +45,16 @@ def _as_aloq_computes(request: pytest.FixtureRequest) -> Iterator[None]:
             yield
     else:
         yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_programs() -> Iterator[None]:
+    """Forget compiled functions after a file of tests if they are many. They are found again in the cache on the disk."""
+    yield
+    maps = Path("/proc/self/maps")  # of Linux alone
+    if maps.exists() and maps.read_bytes().count(b"\n") > MANY_MAPS:
+        jax.clear_caches()
+        gc.collect()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -51,7 +51,7 @@ def test_the_paper_is_the_paper() -> None:
     assert paper.maximiser == Direct()
     assert paper.intensify == Intensify(share=0.0)
     assert ALOQ.paper(kappa=3.0, shape=(2.0, 0.5)) == ALOQ(
-        model=Model(shape=(2.0, 0.5)), policy_rule=UCB(3.0), maximiser=Direct(), intensify=Intensify(share=0.0)
+        model=Model(shape=(2.0, 0.5)), policy_rule=UCB(3.0), maximiser=Direct(), intensify=Intensify(share=0.0), measures=None
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from study_stub import Alert, simulate
 
-from aloq.methods.aloq import ALOQ
+from aloq.methods.aloq import ALOQ, EARLIER_DEFAULTS
+from aloq.methods.naive import Naive
 from aloq.problem.errors import JournalError, StudyError
 from aloq.problem.problem import Problem
 from aloq.study.journal.file import read
@@ -278,6 +280,7 @@ def test_a_journal_of_version_0_1_0_goes_on_with_the_same_trials(path: Path) -> 
     path.with_name("whole.jsonl").write_bytes(b"".join(lines))
     written = Study.read(path.with_name("whole.jsonl")).trials()
     with Study.resume(path) as study:
+        assert study.method == replace(ALOQ.paper(), samples=4, initial=8)
         assert study.counts == (14, 0, 0)
         for value in written["value"][14:]:
             study.tell(study.ask(), value)
@@ -286,3 +289,19 @@ def test_a_journal_of_version_0_1_0_goes_on_with_the_same_trials(path: Path) -> 
     np.testing.assert_allclose(found["policy.p"], written["policy.p"], atol=1e-6)
     for column in ("policy.mode", "environment.payload", "value"):
         assert found[column].tolist() == written[column].tolist()
+
+
+def test_a_study_that_names_no_method_goes_on_with_what_was_the_default(path: Path, problem: Problem) -> None:
+    earlier = EARLIER_DEFAULTS[0]
+    Study(problem, earlier, journal=path, seed=3).close()
+    with Study(problem, journal=path, seed=3) as study:
+        assert study.method == earlier
+        assert study.method != ALOQ()
+    with pytest.raises(JournalError, match=r"belongs to another study: method\.model\.kernel is 'se' in the journal and 'varying' here"):
+        Study(problem, ALOQ(), journal=path, seed=3)
+
+
+def test_a_study_that_names_no_method_does_not_take_over_another_one(path: Path, problem: Problem) -> None:
+    Study(problem, Naive(), journal=path, seed=3).close()
+    with pytest.raises(JournalError, match="belongs to another study"):
+        Study(problem, journal=path, seed=3)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
+from aloq.gp.amplitude import Amplitude, LabelAmplitude
 from aloq.gp.hyper import JITTER, Placed, Structure
 from aloq.gp.kernel import SE, Constant, Matern52
 
@@ -65,12 +66,27 @@ class Dense:
 
     def _leaf(self, placed: Placed, u: Array, v: Array) -> Array:
         """One coordinate after another."""
+        if isinstance(placed.leaf, Amplitude | LabelAmplitude):
+            return np.exp(self._log_amplitude(placed, u)[:, None] + self._log_amplitude(placed, v))
         out = np.ones((len(u), len(v)))
         for column, w in zip(placed.columns, np.exp(self.zeta[placed.slots]), strict=True):
             r = np.abs(u[:, None, column] - v[None, :, column]) / w
             s = np.sqrt(5) * r
             assert isinstance(placed.leaf, SE | Matern52)
             out *= np.exp(-(r**2) / 2) if isinstance(placed.leaf, SE) else (1 + s + s**2 / 3) * np.exp(-s)
+        return out
+
+    def _log_amplitude(self, placed: Placed, u: Array) -> Array:
+        """One coordinate and one bump after another: (n,)."""
+        out, values = np.zeros(len(u)), iter(self.zeta[placed.slots])
+        for column in placed.columns:
+            if isinstance(placed.leaf, LabelAmplitude):
+                out += placed.leaf.size * next(values) * u[:, column]
+                continue
+            assert isinstance(placed.leaf, Amplitude)
+            size, width, count = np.exp(next(values)), np.exp(next(values)), placed.leaf.bumps
+            bumps = [np.exp(-0.5 * ((u[:, column] - m / (count - 1)) / width) ** 2) for m in range(count)]
+            out += size * sum(next(values) * bump for bump in bumps) / np.sqrt(sum(bump**2 for bump in bumps))
         return out
 
     def k(self, x: Array, other: Array) -> Array:

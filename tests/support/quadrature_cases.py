@@ -111,7 +111,10 @@ DISCRETE = {
 }
 MAIN_EFFECTS = Model(kernel=Constant() * SE() + Constant() * Matern52("policy") + Constant() * SE("environment"))
 NESTED = Model(kernel=(Constant() + Constant() * Matern52("environment")) * SE("policy") * SE("environment"), warp="none")
+VARYING = Model(kernel="varying", warp="none")
 COMPOSED = {
+    "varying": replace(DISCRETE["two"], model=VARYING),
+    "varying, choices": replace(DISCRETE["choices"], model=VARYING),
     "main effects": replace(DISCRETE["two"], model=MAIN_EFFECTS),
     "main effects, choices": replace(DISCRETE["choices"], model=MAIN_EFFECTS),
     "main effects, no environment": replace(DISCRETE["constant"], model=MAIN_EFFECTS),

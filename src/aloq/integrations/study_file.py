@@ -48,7 +48,7 @@ _ENVIRONMENT_FORMS = (
 class Settings:
     """How to run a study."""
 
-    method: str = "aloq"
+    method: str = registry.DEFAULT
     evaluations: int = 100
     parallel: int = 1
     timeout: float | None = None
@@ -59,7 +59,8 @@ class Settings:
 
     def opened(self, problem: Problem) -> Study:
         """Begin or continue the study of a problem with these settings."""
-        return Study(problem, registry.named(self.method), self.journal, self.seed)
+        method = None if self.method == registry.DEFAULT else registry.named(self.method)
+        return Study(problem, method, self.journal, self.seed)
 
 
 RUN_KEYS = tuple(field.name for field in fields(Settings))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from aloq.methods.design import design_point
 from aloq.methods.history import Array, History
 from aloq.methods.interface import Prediction, Recommendation, State, Suggestion
 from aloq.methods.measures_model import MeasuresModel
-from aloq.methods.model import BeliefModel, Model
+from aloq.methods.model import VARYING, BeliefModel, Model
 from aloq.methods.scaled_belief import ScaledBelief
 from aloq.methods.step import Rules, Situation, WholeSpace, batch_search, next_pair
 from aloq.numerics.computing import computing
@@ -34,6 +35,9 @@ from aloq.problem.encoding import Encoding
 from aloq.problem.errors import ProblemError
 from aloq.problem.objective import Objective
 
+# Main effects, and an amplitude that varies with the environment. With an amplitude, warps are in
+# the way: both explain why f varies more in one place, and the warp explains it worse.
+VARYING_MODEL = Model(kernel=VARYING, warp="none")
 # In batches, a model learns again when the data have grown by this share. Learning takes longest,
 # and with less new data it changes little.
 LAG = 0.25
@@ -53,7 +57,10 @@ class ALOQ:
     problem has measures, `measures` is used in its place, unless it is None.
     """
 
-    model: BeliefModel = field(default_factory=Model)
+    # Versions before there were measures modelled the return alone.
+    absent_in_files: ClassVar[dict[str, Any]] = {"measures": None}
+
+    model: BeliefModel = VARYING_MODEL
     policy_rule: PolicyRule = field(default_factory=EI)
     environment_rule: EnvironmentRule = field(default_factory=VarianceReduction)
     maximiser: Maximiser = field(default_factory=MultiStart)
@@ -187,3 +194,7 @@ class ALOQ:
         belief = self._model(history).believe(encoding, history, learnt, room).belief
         failures = learn(encoding, history.told, history.failed) if len(history.failed) else None
         return Situation.of(encoding, history, belief, failures, seed, self.design_size(encoding))
+
+
+# What `ALOQ()` was in earlier versions. Journals that were begun with it go on with it.
+EARLIER_DEFAULTS = (ALOQ(model=Model(), measures=None),)  # 0.1.0

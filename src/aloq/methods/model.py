@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from aloq.gp.amplitude import varying
 from aloq.gp.contraction import weighted_nodes
 from aloq.gp.fit import Chains, Scale, update
 from aloq.gp.hyper import Structure
@@ -29,6 +30,7 @@ from aloq.problem.errors import ProblemError, nearest
 from aloq.problem.objective import Expectation, Objective
 from aloq.quadrature.closed_form import believe
 
+VARYING = "varying"  # the kernel that is composed for the columns of a problem
 ROOMY = 160.0  # pairs up to which a batch is chosen with all samples
 
 # Questions between two trials, such as which policy is best, need the same belief as the choice of
@@ -67,8 +69,10 @@ class BeliefModel(Protocol):
 class Model:
     """A Gaussian process of the return, averaged over the environment in closed form.
 
-    `kernel` is a name, or a kernel composed of others. A composed kernel has its own priors of
-    variances and length scales. A prior is (mean, standard deviation) of the logarithm.
+    `kernel` is a name, or a kernel composed of others. The name "varying" stands for main effects
+    and an amplitude that varies with the environment (see `aloq.gp.amplitude.varying`). A composed
+    kernel has its own priors of variances and length scales. A prior is (mean, standard deviation)
+    of the logarithm.
     """
 
     kernel: str | Kernel = "se"
@@ -80,7 +84,7 @@ class Model:
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
-            _check_choice("kernel", self.kernel, tuple(KERNELS))
+            _check_choice("kernel", self.kernel, (*KERNELS, VARYING))
         _check_choice("warp", self.warp, WARPS)
         for name in ("variance", "length_scale", "shape", "noise"):
             object.__setattr__(self, name, check_prior(name, getattr(self, name)))
@@ -88,7 +92,9 @@ class Model:
     def structure(self, policy_dim: int, warped: tuple[bool, ...]) -> Structure:
         """Return the structure of the model applied to columns of the unit cube."""
         kernel = self.kernel
-        if isinstance(kernel, str):
+        if kernel == VARYING:
+            kernel = varying(policy_dim, warped, self.variance, self.length_scale)
+        elif isinstance(kernel, str):
             kernel = Constant(self.variance) * KERNELS[kernel](length_scale=self.length_scale)
         return Structure(kernel, policy_dim, warped, self.warp, self.shape, self.noise)
 

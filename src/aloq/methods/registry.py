@@ -64,8 +64,10 @@ def _reinforce() -> Method:
     return Reinforce()
 
 
+DEFAULT = "aloq"  # the method of a study that names none
+
 _METHODS: dict[str, Callable[[], Method]] = {
-    "aloq": _aloq,
+    DEFAULT: _aloq,
     "aloq-paper": _paper,
     "rq-aloq": _random_environments,
     "us-aloq": _uncertain_environments,

@@ -22,6 +22,10 @@ T = TypeVar("T")
 
 _CLASSES: dict[str, type[Any]] = {}
 
+# The attribute of a class with the values of fields that files of earlier versions lack. It is only
+# needed where these are not the defaults.
+ABSENT = "absent_in_files"
+
 
 def register(cls: type[T]) -> type[T]:
     """Let `to_json` and `from_json` handle this dataclass, under its name. A class decorator."""
@@ -74,7 +78,8 @@ def from_json(data: Any) -> Any:
             f"`type` must name a known class, but the file has {name!r}.{nearest(name, _CLASSES)} "
             "Import the module that defines it before loading, or update aloq if a newer version wrote the file."
         )
-    return _called(name, _CLASSES[name], {key: from_json(value) for key, value in fields.items()})
+    cls = _CLASSES[name]
+    return _called(name, cls, getattr(cls, ABSENT, {}) | {key: from_json(value) for key, value in fields.items()})
 
 
 class EqualAsJSON:

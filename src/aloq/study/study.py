@@ -65,7 +65,8 @@ class Study:
     """Asks for simulations, is told what they returned, and knows the policy believed best.
 
     `journal` names a file that keeps the study from process to process. If the file exists, the
-    study continues from it. The same `seed` and the same returns give the same trials. Use the
+    study continues from it. The same `seed` and the same returns give the same trials. Without a
+    `method`, the best known one is used, or that which was best when the journal was begun. Use the
     study as a context manager, or call `close()`, to let another study open the file.
     """
 
@@ -73,7 +74,7 @@ class Study:
         self, problem: Problem, method: Method | None = None, journal: str | os.PathLike[str] | None = None, seed: int = 0
     ) -> None:
         self._problem = check_problem(problem)
-        self._method = check_method(method)
+        self._method = check_method(header.earlier_default(journal) if method is None else method)
         self._seed = check_seed(seed)
         check_served(self._method, problem.objective)
         self._computing = threading.RLock()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import aloq
@@ -14,7 +16,7 @@ from aloq.problem.errors import AloqError, JournalError, ProblemError
 from aloq.problem.problem import Problem
 from aloq.study.arguments import check_method, check_seed
 from aloq.study.checks import described, shown
-from aloq.study.journal.record import Record, as_record
+from aloq.study.journal.record import Record, as_record, load
 
 SCHEMA = 2  # of new journals
 _SHOWN = 5  # differences that a message quotes
@@ -50,6 +52,23 @@ def compare(header: Record, given: Record, source: str) -> None:
             f"{source} belongs to another study: {'; '.join(found[:_SHOWN] + more)}. "
             f"To go on with it, use aloq.Study.resume({source!r}); to start anew, choose another journal."
         )
+
+
+def earlier_default(path: str | os.PathLike[str] | None) -> Method | None:
+    """Return the method of an existing journal if it was the default of an earlier version.
+
+    A study that names no method goes on with it.
+    """
+    from aloq.methods.aloq import EARLIER_DEFAULTS
+
+    if path is None:
+        return None
+    try:
+        with Path(path).open("rb") as file:
+            _, method, _ = restore(load(file.readline()), str(path))
+    except (OSError, ValueError, AloqError):  # there is no journal, or none that can be read: opening it says why
+        return None
+    return method if method in EARLIER_DEFAULTS else None
 
 
 def _check_schema(header: Record, source: str) -> None:

@@ -88,8 +88,8 @@ def _binned(law: Continuous) -> tuple[Array, Array]:
     low, high = law.quantile(np.array([TAIL, 1 - TAIL]))
     edges = np.geomspace(low, high, BINS + 1)
     mass = np.diff(np.asarray(law.law.cdf(edges), dtype=np.float64))
-    kept = mass > 0
-    return np.sqrt(edges[1:] * edges[:-1])[kept], checks.normalized(mass[kept])
+    possible = mass > 0
+    return np.sqrt(edges[1:] * edges[:-1])[possible], checks.normalized(mass[possible])
 
 
 def _listed(law: ListedLaw) -> tuple[Array, Array]:

@@ -45,14 +45,14 @@ class Prior:
 
         Labels are refused, because a sample of the posterior holds numbers.
         """
-        plain = checked_environment(environment)
-        labels = [name for name, law in plain.items() if isinstance(law, Choice)] if isinstance(plain, Mapping) else []
+        checked = checked_environment(environment)
+        labels = [name for name, law in checked.items() if isinstance(law, Choice)] if isinstance(checked, Mapping) else []
         if labels:
             raise ProblemError(
                 f"a prior must be on numbers, but {labels[0]!r} is a Choice. "
                 "Write Discrete([0, 1], p) and look the label up in the simulator."
             )
-        prior = cls(sources(plain))
+        prior = cls(sources(checked))
         check_distinct(prior.names, "the prior")
         return prior
 

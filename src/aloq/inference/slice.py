@@ -84,8 +84,8 @@ class SliceSampler:
             if beta == 1.0:
                 break
             step = _next_step(h, beta)
-            kept = _resample(step * h, rng)
-            u, h, beta = u[kept], h[kept], 1.0 if step >= 1 - beta else beta + step
+            resampled = _resample(step * h, rng)
+            u, h, beta = u[resampled], h[resampled], 1.0 if step >= 1 - beta else beta + step
             for _ in range(SWEEPS_A_STEP):
                 u, h = _sweep(inside, u, h, beta, rng)
         else:

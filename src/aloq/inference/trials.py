@@ -42,10 +42,10 @@ class Trials:
         of = []
         for policy, _ in pairs:
             check_names(policy, names, "each policy of `trials`")
-            plain = {name: checks.python_value(policy[name]) for name in names}
-            if plain not in policies:
-                policies.append(plain)
-            of.append(policies.index(plain))
+            policy_values = {name: checks.python_value(policy[name]) for name in names}
+            if policy_values not in policies:
+                policies.append(policy_values)
+            of.append(policies.index(policy_values))
         returns = np.array([float(checks.number(value, f"the return of trial {i}")) for i, (_, value) in enumerate(pairs)])
         return cls(tuple(policies), np.array(of, dtype=np.intp), returns)
 

@@ -33,8 +33,8 @@ def _keys(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Yield the line and the full path of every table and key, in order."""
     table: tuple[str, ...] = ()
     nesting = 0  # the number of brackets left open by earlier lines: inside them is a value, not a key
-    plain = _OPAQUE.sub(_blank, text).split("\n")
-    for number, (line, bare) in enumerate(zip(text.split("\n"), plain, strict=True), start=1):
+    blanked = _OPAQUE.sub(_blank, text).split("\n")
+    for number, (line, bare) in enumerate(zip(text.split("\n"), blanked, strict=True), start=1):
         if nesting == 0 and (match := _TABLE.match(line)) and bare.strip():
             table = _parts(match[1])
             yield number, table

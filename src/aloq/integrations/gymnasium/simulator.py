@@ -147,7 +147,7 @@ class Simulator:
         observation, info = self._begin(env, environment, seed)
         total, steps, over = 0.0, 0, False
         seen = hashlib.blake2b(_bytes(observation))
-        kept = Trajectory.begun(observation, info)
+        trajectory = Trajectory.begun(observation, info)
         while not over:
             action = _fitting(act(observation), env.action_space)
             observation, given, terminated, truncated, info = env.step(action)
@@ -157,16 +157,16 @@ class Simulator:
             total += reward
             seen.update(_bytes(action) + _bytes(observation) + _bytes(reward))
             if callable(self.measures):
-                kept.add(action, reward, observation, info)
+                trajectory.add(action, reward, observation, info)
             over = terminated or truncated or steps == self.max_steps
-        measures = self._measured(kept, info, total, steps)
+        measures = self._measured(trajectory, info, total, steps)
         seen.update(repr(measures).encode())
         return Episode(total, measures, seen.digest())
 
-    def _measured(self, kept: Trajectory, info: Mapping[str, Any], total: float, steps: int) -> dict[str, float]:
+    def _measured(self, trajectory: Trajectory, info: Mapping[str, Any], total: float, steps: int) -> dict[str, float]:
         if self.measures is None:
             return {}
-        return made(self.measures, kept) if callable(self.measures) else named(self.measures, info, total, steps)
+        return made(self.measures, trajectory) if callable(self.measures) else named(self.measures, info, total, steps)
 
 
 def _fitting(action: Any, space: gymnasium.Space[Any]) -> Any:

@@ -28,7 +28,7 @@ help:
 	@echo "make clean      remove what these commands made, the virtual environment included"
 
 demo: $(PLOT)
-	$(BIN)/aloq run arm-collision --evaluations $(EVALUATIONS) --seed $(SEED) --figure out/arm-collision.png
+	$(BIN)/aloq run arm-collision --measured --compare --evaluations $(EVALUATIONS) --seed $(SEED) --figure out/arm-collision.png
 
 test: $(TEST)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"

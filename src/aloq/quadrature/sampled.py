@@ -105,8 +105,12 @@ class Sampled:
     def between(self, some: Array, others: Array) -> Array:
         return (some.T @ others / len(some))[None]
 
+    def returns(self, x: Array) -> Array:
+        """f_s at pairs (q, D): (S, q)."""
+        return self._value(self._measures_at(x), *self._split(x))
+
     def pair_mean_and_variance(self, x: Array) -> tuple[Array, Array]:
-        value = self._value(self._measures_at(x), *self._split(x))
+        value = self.returns(x)
         return jnp.mean(value, axis=0)[None], jnp.maximum(jnp.var(value, axis=0), FLOOR)[None]
 
     def variance_reduction(self, pi: Array, x: Array) -> Array:

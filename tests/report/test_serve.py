@@ -214,10 +214,35 @@ def test_the_last_view_is_shown_while_another_is_computed(priced: Server) -> Non
         assert json.loads(get(priced, "/data.json")[1])["counts"]["told"] == 12
 
 
-def test_a_server_that_ends_waits_for_what_is_computed(study: Study) -> None:
+def test_a_server_that_ends_waits_for_what_is_computed_and_computes_no_more(priced: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    watched, begun, go_on = priced.watched, threading.Event(), threading.Event()
+
+    def slow(study: Study, value: str) -> Best:
+        begun.set()
+        assert go_on.wait(30)
+        return Best({"reach": 0.5}, 1.0, 0.1)
+
+    monkeypatch.setattr(Study, "best", slow)
+    asking, ending = threading.Thread(target=watched.best, args=["distance"]), threading.Thread(target=watched.close)
+    asking.start()
+    assert begun.wait(30)
+    ending.start()
+    ending.join(0.1)
+    assert ending.is_alive()
+    go_on.set()
+    ending.join()
+    asking.join()
+    with pytest.raises(ReportError, match=r"The server has ended.*Start `aloq watch` again"):
+        watched.best("distance")
+    watched._seen = None  # as if the file had changed
+    assert watched.view().shown["counts"]["told"] == 12
+
+
+def test_the_end_of_a_server_is_the_end_of_computing(study: Study) -> None:
     with served(study) as server:
-        assert not server.watched._lock.locked()
-    assert server.watched._lock.locked()  # for good
+        pass
+    with pytest.raises(ReportError, match="The server has ended"):
+        server.watched.best("distance")
 
 
 def test_a_torn_or_lost_journal_leaves_the_last_view(server: Server, study: Study) -> None:

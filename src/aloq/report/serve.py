@@ -14,11 +14,13 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 from aloq.numerics.compiled import forget_programs
@@ -29,6 +31,8 @@ from aloq.report.page_data import answer
 from aloq.report.summary import summarise
 from aloq.study.best import Best
 from aloq.study.study import Study
+
+T = TypeVar("T")
 
 ADDRESS = "127.0.0.1"
 # A character of a formula takes at most twelve here: four bytes, each as %XX.
@@ -45,6 +49,10 @@ _HEADERS = {
 }
 
 
+class _EndedError(ReportError):
+    """The server has ended."""
+
+
 @dataclass(frozen=True)
 class View:
     """The report at one time."""
@@ -58,7 +66,8 @@ class Watched:
     """The report of a journal. It is made anew on request, if the file has changed.
 
     After making a report, it waits for at least as long as that took before it makes the next one.
-    This leaves time to the study, which may need the same processor.
+    This leaves time to the study, which may need the same processor. One thread computes for all
+    requests, because the interpreter could crash if it ended while another thread computes.
     """
 
     def __init__(self, path: Path) -> None:
@@ -69,37 +78,43 @@ class Watched:
         self._rest = 0.0
         self._asked = 0
         self._view = self._make()
+        self._worker = ThreadPoolExecutor(1)
 
     def view(self) -> View:
         """Return the report, which may be slightly older than the journal.
 
-        While another thread computes, it is the one before.
+        While something else is computed, it is the one before.
         """
         if self._lock.acquire(blocking=False):
             try:
-                self._renew()
+                with suppress(_EndedError):
+                    self._computed(self._renew)
             finally:
                 self._lock.release()
         return self._view
 
     def best(self, value: str) -> dict[str, Any]:
-        """Return what another formula for the measures would recommend, as JSON.
-
-        One question at a time is computed, because that takes as long as a step of the study.
-        """
+        """Return what another formula for the measures would recommend, as JSON."""
         with self._lock:
-            self._renew()
-            self._asked += 1
-            if self._asked % FORMULAS == 0:
-                forget_programs()
-            return answer(self._study.best(value=value), value, self._study.evaluations)
+            return self._computed(self._best, value)
 
     def close(self) -> None:
-        """Wait for what is being computed, and compute nothing more.
+        """Wait for what is being computed, and compute nothing more."""
+        self._worker.shutdown()
 
-        The interpreter could crash if it ended while another thread computes.
-        """
-        self._lock.acquire()
+    def _computed(self, function: Callable[..., T], *args: Any) -> T:
+        try:
+            future = self._worker.submit(function, *args)
+        except RuntimeError:
+            raise _EndedError("The server has ended, and answers nothing more. Start `aloq watch` again.") from None
+        return future.result()
+
+    def _best(self, value: str) -> dict[str, Any]:
+        self._renew()
+        self._asked += 1
+        if self._asked % FORMULAS == 0:
+            forget_programs()
+        return answer(self._study.best(value=value), value, self._study.evaluations)
 
     def _renew(self) -> None:
         if self._stamp() != self._seen and time.monotonic() >= self._rest:

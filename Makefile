@@ -17,7 +17,7 @@ DOCS := $(VENV)/.installed-docs
 .PHONY: help demo test test-slow smoke reproduction docs lint format types clean
 
 help:
-	@echo "make demo       set up, find a robust arm posture, draw it in out/arm-collision.png"
+	@echo "make demo       set up, find a robust arm posture with and without measures, draw them in out/arm-collision.png"
 	@echo "make test       set up and run the tests"
 	@echo "make test-slow  the tests that take minutes"
 	@echo "make smoke      the paper's experiments in a setting that shows only that they work"
@@ -28,7 +28,7 @@ help:
 	@echo "make clean      remove what these commands made, the virtual environment included"
 
 demo: $(PLOT)
-	$(BIN)/aloq run arm-collision --evaluations $(EVALUATIONS) --seed $(SEED) --figure out/arm-collision.png
+	$(BIN)/aloq run arm-collision --measured --compare --evaluations $(EVALUATIONS) --seed $(SEED) --figure out/arm-collision.png
 
 test: $(TEST)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"

@@ -87,6 +87,26 @@ def test_run_tells_a_task_in_full(tmp_path: Path) -> None:
     assert "belongs to another study: problem.measures" in again.stderr
 
 
+@pytest.mark.usefixtures("cheap_method")
+def test_run_sets_the_return_alone_beside_measures(tmp_path: Path) -> None:
+    path, figure = tmp_path / "study.jsonl", tmp_path / "arm.png"
+    words = ("run", "arm-collision", "--measured", "--compare", "--evaluations", "4", "--journal", str(path), "--figure", str(figure))
+    result = call(*words)
+    assert result.exit_code == 0, result.output
+    assert "measured by distance, clearance. Method" in result.stderr
+    assert "by its return alone. Method" in result.stderr
+    plain = tasks.load("arm-collision")
+    with Study.resume(tmp_path / "study-alone.jsonl") as alone:
+        assert alone.problem == plain.problem
+        assert alone.counts.told == 4
+        truth = plain.expected([alone.best().policy])[0]
+    assert f"\nBy cost alone   {truth:.5g} in truth, after as many simulations\n" in result.stdout
+    assert result.stdout.endswith("At the target it would hit the wall in 12 % of cases.\n")
+    assert figure.stat().st_size > 10_000
+    again = call(*words[:-2])
+    assert again.stdout == result.stdout[: result.stdout.index("Figure")]
+
+
 def test_only_tasks_are_told_in_full(tmp_path: Path) -> None:
     path = tmp_path / "own_problem.py"
     path.write_text("import aloq\nproblem = aloq.tasks.load('fsre1').problem\nsimulate = print\n")
@@ -111,6 +131,7 @@ def test_run_in_parallel(tmp_path: Path) -> None:
         (["run", "fsre1", "--method", "aloqq"], "'aloq"),
         (["run", "fsre1", "--figure", "picture.gfi"], "must end in one of"),
         (["run", "fsre1", "--method", "reinforce", "--figure", "picture.png"], "holds no belief"),
+        (["run", "arm-collision", "--compare"], "`--compare` sets a study with measures beside one without"),
         (["run", "branin", "--measured"], "'branin' has only its return. Leave it out."),
         (["run", "fsre1", "--journal", "no/such/folder/study.jsonl"], "no/such/folder"),
         (["reproduce", "hartman6"], "'hartman6' was asked for. Did you mean 'hartmann6'?"),

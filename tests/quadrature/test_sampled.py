@@ -16,6 +16,7 @@ from aloq.acquisition.policy import EI
 from aloq.gp.posterior import Points
 from aloq.numerics.computing import computing
 from aloq.problem.problem import Problem
+from aloq.quadrature import sampled as module
 from aloq.quadrature.nodes import averaged_over
 from aloq.quadrature.sampled import Sampled, Units, believe
 
@@ -142,3 +143,16 @@ def test_policies_are_computed_in_blocks_and_alone_alike() -> None:
         belief = sampled(case, x, y, draws=8)
         together, alone = draws_of(belief, pi), draws_of(belief, pi[140:])
     np.testing.assert_allclose(np.asarray(together)[:, 140:], alone, atol=1e-10)
+
+
+def test_another_formula_takes_the_same_paths_without_another_program() -> None:
+    case = CASES["one"]
+    x, y = observations(case)
+    drawn: Any = module._paths._jitted
+    with computing():
+        first = sampled(case, x, y, "h", draws=2)
+        programs = drawn._cache_size()
+        other = sampled(case, x, y, "h + 2 * (h > 0.5)", draws=2)
+    assert drawn._cache_size() == programs
+    jax.tree.map(np.testing.assert_array_equal, first.paths, other.paths)
+    assert first.valuation != other.valuation

@@ -34,8 +34,18 @@ class FinishedStudy:
         mean = self.task.expected(policies) + self.bias
         return SimpleNamespace(mean=mean, std=np.full(len(mean), 2.0))
 
+    @property
+    def evaluations(self) -> int:
+        return int((self.rows["state"] == "told").sum())
+
     def best(self) -> SimpleNamespace:
-        told = self.rows[self.rows["state"] == "told"]
+        return self._best_of(self.evaluations)
+
+    def past(self) -> dict[int, SimpleNamespace]:
+        return {10: self._best_of(10), 20: self._best_of(20)}
+
+    def _best_of(self, first: int) -> SimpleNamespace:
+        told = self.rows[self.rows["state"] == "told"][:first]
         policies = [{name: row[f"policy.{name}"] for name in self.problem.policy_names} for _, row in told.iterrows()]
         mean = self.predict(policies).mean
         leader = int(np.argmax(mean * self.problem.sign))
@@ -64,3 +74,9 @@ def study(request: pytest.FixtureRequest) -> FinishedStudy:
 @pytest.fixture
 def arm_study() -> FinishedStudy:
     return finished("arm-collision", evaluations=30)
+
+
+@pytest.fixture(params=["fsre2", "arm-collision", "arm-breakage"])
+def told_and_alone(request: pytest.FixtureRequest) -> tuple[FinishedStudy, FinishedStudy]:
+    """Two studies of a task that has measures."""
+    return finished(request.param, evaluations=30), finished(request.param, evaluations=30, seed=1)

@@ -8,12 +8,14 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from report_studies import CLOSING, HOSTILE, driven, glanced, small_problem, wide_problem
+from report_studies import CLOSING, HOSTILE, Priced, driven, glanced, measured, small_problem, wide_problem
 
+from aloq.problem.errors import ProblemError
 from aloq.report.html import write
 from aloq.report.serve import Server
 from aloq.study.study import Study
@@ -187,20 +189,87 @@ def test_an_empty_study_is_told_as_such(page: Any, tmp_path: Path) -> None:
     assert texts(page, "#empty") == ["No simulation has returned anything yet: 1 under way, 0 failed."]
 
 
-def test_a_watched_page_follows_the_study(page: Any, tmp_path: Path) -> None:
-    with glanced(small_problem(), 10, journal=tmp_path / "study.jsonl") as study, Server(tmp_path / "study.jsonl") as server:
+@contextmanager
+def watched(journal: Path) -> Iterator[Server]:
+    with Server(journal) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
-            page.get(server.url)
-            assert len(texts(page, "#trials-table tbody tr")) == 10
-            study.tell(study.ask(), 5.0)
-            _wait(lambda: len(texts(page, "#trials-table tbody tr")) == 11)
-            assert values(page, "#mean") == [repr(study.best().mean)]
-            page.get("about:blank")
+            yield server
         finally:
             server.shutdown()
             thread.join()
+
+
+def ask(page: Any, formula: str) -> None:
+    """Type a formula, and wait for the answer."""
+    field = page.find_element("id", "whatif-value")
+    field.clear()
+    field.send_keys(formula + "\n")
+    _wait(lambda: not page.execute_script("return document.getElementById('whatif-ask').disabled"))
+
+
+def test_another_formula_is_asked_of_the_server(page: Any, tmp_path: Path) -> None:
+    with measured(12, Priced(), tmp_path / "study.jsonl") as study, watched(tmp_path / "study.jsonl") as server:
+        page.get(server.url)
+        assert texts(page, "#formula code") == [study.problem.value]
+        assert page.execute_script("return document.getElementById('whatif-value').value") == study.problem.value
+        ask(page, "0 - distance")
+        best = study.best(value="0 - distance")
+        assert best.policy != study.best().policy
+        assert values(page, "#whatif-policy dd") == [repr(value) for value in best.policy.values()]
+        assert values(page, "#whatif-mean") == [repr(best.mean)]
+        ends = page.execute_script("const d = document.getElementById('whatif-interval').dataset; return [d.low, d.high]")
+        assert tuple(map(float, ends)) == best.interval
+        page.get("about:blank")
+
+
+def test_a_mistake_in_a_formula_is_shown_in_full_and_as_text(page: Any, tmp_path: Path) -> None:
+    with measured(12, Priced(), tmp_path / "study.jsonl") as study, watched(tmp_path / "study.jsonl") as server:
+        page.get(server.url)
+        for formula in ("100 * distanse", HOSTILE):
+            with pytest.raises(ProblemError) as error:
+                study.best(value=formula)
+            ask(page, formula)
+            assert texts(page, "#whatif-answer .error") == [str(error.value)]
+        assert page.title == "study: report"
+        page.get("about:blank")
+    refused = page.get_log("browser")
+    assert len(refused) == 2
+    assert all("status of 400" in entry["message"] for entry in refused)
+
+
+def test_what_is_typed_stays_while_the_study_goes_on(page: Any, tmp_path: Path) -> None:
+    with measured(12, Priced(), tmp_path / "study.jsonl") as study, watched(tmp_path / "study.jsonl") as server:
+        page.get(server.url)
+        ask(page, "distance")
+        page.find_element("id", "whatif-value").send_keys(" + 1")
+        study.tell(study.ask(), {"distance": 3.0, "clearance": 0.1})
+        _wait(lambda: len(texts(page, "#trials-table tbody tr")) == 13)
+        assert page.execute_script("return document.getElementById('whatif-value').value") == "distance + 1"
+        assert page.execute_script("return document.activeElement.id") == "whatif-value"
+        assert "after 12 evaluations" in texts(page, "#whatif-interval")[0]
+        page.get("about:blank")
+
+
+def test_only_a_live_page_with_measures_has_a_form(page: Any, tmp_path: Path) -> None:
+    with measured(4, Priced(), tmp_path / "study.jsonl") as study:
+        opened(page, study, tmp_path / "report.html")
+    assert page.find_elements("css selector", "form") == []
+    with glanced(small_problem(), 4, journal=tmp_path / "plain.jsonl"), watched(tmp_path / "plain.jsonl") as server:
+        page.get(server.url)
+        assert page.find_elements("css selector", "form, #formula") == []
+        page.get("about:blank")
+
+
+def test_a_watched_page_follows_the_study(page: Any, tmp_path: Path) -> None:
+    with glanced(small_problem(), 10, journal=tmp_path / "study.jsonl") as study, watched(tmp_path / "study.jsonl") as server:
+        page.get(server.url)
+        assert len(texts(page, "#trials-table tbody tr")) == 10
+        study.tell(study.ask(), 5.0)
+        _wait(lambda: len(texts(page, "#trials-table tbody tr")) == 11)
+        assert values(page, "#mean") == [repr(study.best().mean)]
+        page.get("about:blank")
 
 
 def _wait(happened: Any, seconds: float = 10.0) -> None:

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from aloq.report.drawing import FigureError, check_writable
-from aloq.report.figure import draw
-from aloq.report.progress import progress
+from aloq.report.figure import draw, explained
+from aloq.report.progress import progress, recommendations
+from aloq.report.scene import collision_scene
+from aloq.tasks.arm.geometry import joints
 
 
 def test_every_axis_is_labelled(study: Any) -> None:
@@ -37,6 +39,24 @@ def test_a_best_that_is_not_known_is_not_drawn(study: Any) -> None:
         for best in (study.task.best, math.nan)
     }
     assert lines[study.task.best] - lines[math.nan] == {"best possible"}
+
+
+def test_measures_are_set_beside_the_return_alone(told_and_alone: Any) -> None:
+    told, alone = told_and_alone
+    task = told.task.measured
+    figure, names = draw(told, task, alone), " and ".join(task.problem.measures)
+    lines = {(axes.get_ylabel(), line.get_label()): np.asarray(line.get_ydata()) for axes in figure.axes for line in axes.get_lines()}
+    for study, label in ((told, f"from {names}"), (alone, f"from the {task.returns} alone")):
+        np.testing.assert_array_equal(lines[f"true expected {task.returns}", label], recommendations(study, task).truth)
+    if task.name != "fsre2":  # which has no arm
+        for study, label in ((told, "recommended"), (alone, "from the cost alone")):
+            np.testing.assert_array_equal(lines["y (m)", label], joints(**study.best().policy)[:, 1])
+
+
+def test_the_figure_of_the_wall_is_explained(study: Any) -> None:
+    sentence = explained(study, study.task)
+    assert (sentence is None) == (study.task.name != "arm-collision")
+    assert sentence is None or sentence == collision_scene(study.best().policy).described()
 
 
 def test_a_figure_is_written(arm_study: Any, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from itertools import product
 from typing import Any
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,13 +20,16 @@ from aloq.gp.fit import Chains
 from aloq.gp.hyper import Structure
 from aloq.methods import model as model_module
 from aloq.methods.aloq import ALOQ
+from aloq.methods.measures_model import MeasuresModel
 from aloq.methods.naive import Naive
 from aloq.methods.reinforce import Reinforce
+from aloq.methods.scaled_belief import DrawnBelief
 from aloq.methods.wsn import WSN
+from aloq.numerics.computing import computing
 from aloq.numerics.last_result import keep_last_result
 from aloq.problem.distributions import Discrete, Samples
 from aloq.problem.problem import Problem
-from aloq.problem.variables import Archive
+from aloq.problem.variables import Archive, Choice
 from aloq.report.drivers import Effect
 from aloq.report.sensitivity import GRID
 from aloq.report.study_view import StudyView
@@ -296,6 +300,59 @@ def test_methods_show_what_they_believe(method: Any, slices: int, drivers: int) 
     summary = summarise(_told(small_problem(), method, 10))
     assert summary.best is not None
     assert (len(summary.slices), len(summary.drivers)) == (slices, drivers)
+
+
+@pytest.fixture(scope="module")
+def reached() -> Study:
+    """A study with measures, whose formula looks at both variables of the environment."""
+    problem = Problem(
+        policy={"reach": (0.0, 1.0)},
+        environment={"wall": Discrete([0.9, 0.2], p=[0.95, 0.05]), "load": Choice(["light", "heavy", "none"], p=[0.5, 0.3, 0.2])},
+        measures=("distance", "clearance"),
+        value="distance * where(load == 'heavy', 3, 1) + 200 * (clearance < 0)",
+        direction="minimize",
+    )
+    study = Study(problem, ALOQ(samples=4, initial=40, measures=MeasuresModel(draws=8, frequencies=16)), seed=1)
+    for _ in range(6):
+        trial = study.ask()
+        reach, wall = trial.policy["reach"], trial.environment["wall"]
+        study.tell(trial, {"distance": 10 * (1 - reach), "clearance": wall - reach})
+    return study
+
+
+def test_joint_draws_tell_which_environments_drive_the_result(reached: Study) -> None:
+    """Each draw is averaged over a region by hand, as a belief that gives no weight to all other environments."""
+    view, found = StudyView(reached), summarise(reached)
+    assert isinstance(view.belief, DrawnBelief)
+    belief, pi = view.belief.belief, view.point[None]
+    theta, weights = np.asarray(belief.theta), np.asarray(belief.weights)
+    environments = [view.belief.encoding.decode_environment(point) for point in theta]
+    scale, draws_of = view.belief.scale, jax.jit(lambda belief: belief.draws(pi)[:, 0])
+
+    def drawn(inside: Array) -> Array:
+        """Minus the objective of every draw, in the user's units, over some of the environments."""
+        with computing():
+            return -scale.restored(np.asarray(draws_of(replace(belief, weights=weights * inside / weights[inside].sum()))))
+
+    everywhere = drawn(np.full(len(theta), True))
+    assert found.best is not None
+    assert everywhere.mean() == pytest.approx(found.best.mean, rel=1e-9)
+    parts = [(d.name, r.value, r.effect) for d in found.drivers for r in d.regions]
+    assert [part[:2] for part in parts] == [("wall", 0.2), ("wall", 0.9), ("load", "light"), ("load", "heavy"), ("load", "none")]
+    cases = [(np.array([e[name] == value for e in environments]), effect) for name, value, effect in parts]
+    cases += [(np.array([e == event.environment for e in environments]), event.effect) for event in found.events]
+    assert len(cases) == 5 + 6
+    for inside, effect in cases:
+        there, p = drawn(inside), weights[inside].sum()
+        expected = (p, there.mean(), there.std(), p * (there - everywhere).mean(), p * (there - everywhere).std())
+        got = (effect.probability, effect.mean, effect.std, effect.contribution, effect.contribution_std)
+        np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_a_belief_about_measures_has_no_length_scales_of_the_return(reached: Study) -> None:
+    found = summarise(reached)
+    assert (found.sensitivities, found.noise) == ((), None)
+    assert [part.name for part in found.slices] == ["reach"]
 
 
 def test_names_do_not_matter() -> None:

@@ -43,6 +43,41 @@ class Glance:
         return Recommendation(history.told[i, : encoding.policy_dim], float(history.told[i, 0]), 1 / len(history.told))
 
 
+@register
+@dataclass(frozen=True)
+class Priced(Glance):
+    """Recommends the policy of the best return, which follows the formula that is asked about."""
+
+    def prices(self, history: History) -> bool:
+        return True
+
+    def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
+        i = int(np.argmax(history.values))
+        return Recommendation(history.told[i, : encoding.policy_dim], float(history.values[i]), 1 / len(history.told))
+
+
+def measured_problem() -> Problem:
+    """Reach for a wall that may be near. The reach wanted depends on what a collision costs."""
+    return Problem(
+        policy={"reach": (0.0, 1.0)},
+        environment={"wall": Discrete([0.9, 0.2], p=[0.95, 0.05])},
+        measures=("distance", "clearance"),
+        value="distance + 200 * (clearance < 0)",
+        direction="minimize",
+    )
+
+
+def measured(evaluations: int, method: Method, journal: Any = None) -> Study:
+    """A study of reaches, whose simulator tells distance and clearance."""
+    study = Study(measured_problem(), method, journal, seed=1)
+    study.optimize(
+        lambda policy, environment: {"distance": 10 * (1 - policy["reach"]), "clearance": environment["wall"] - policy["reach"]},
+        evaluations,
+        progress=False,
+    )
+    return study
+
+
 def small_problem() -> Problem:
     """Cost of driving at some speed with some load, in some weather."""
     return Problem(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,6 +40,9 @@ def run(
     ] = None,
     patience: Annotated[int | None, typer.Option(metavar="N", min=1, help="End after so many failures in a row. [default: 20]")] = None,
     measured: Annotated[bool, typer.Option("--measured", help="Let a TASK report measures, and value them by a formula.")] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="With --measured: run the study of the return alone too, and set it beside.")
+    ] = False,
 ) -> None:
     """Find a robust policy, and print it with its expected return.
 
@@ -47,11 +51,14 @@ def run(
     """
     with clean_exit():
         from aloq.cli.jobs import load
+        from aloq.problem.errors import ProblemError
 
         given: dict[str, Any] = {"method": method, "evaluations": evaluations, "seed": seed, "journal": journal, "parallel": parallel}
         given |= {"timeout": timeout, "retries": retries, "patience": patience}
-        job = _told_in_full(load(what)) if measured else load(what)
-        _run(replace(job, **{name: value for name, value in given.items() if value is not None}), figure)
+        job = replace(load(what), **{name: value for name, value in given.items() if value is not None})
+        if compare and not measured:
+            raise ProblemError("`--compare` sets a study with measures beside one without, but this one has none. Add --measured.")
+        _run(_told_in_full(job) if measured else job, figure, _beside(job) if compare else None)
 
 
 def _told_in_full(job: RunRequest) -> RunRequest:
@@ -70,18 +77,27 @@ def _told_in_full(job: RunRequest) -> RunRequest:
     )
 
 
-def _run(job: RunRequest, figure: Path | None) -> None:
+def _beside(job: RunRequest) -> RunRequest:
+    """Return the job of the return alone, with a journal of its own if the other one has one."""
+    journal = None if job.journal is None else job.journal.with_name(f"{job.journal.stem}-alone{job.journal.suffix}")
+    return replace(job, name=f"{job.name}, by its return alone", journal=journal)
+
+
+def _run(job: RunRequest, figure: Path | None, alone: RunRequest | None) -> None:
     if figure is not None:
         _check_figure(figure, job)
-    with job.opened(job.problem) as study:
-        typer.echo(f"{job.name}. Method {job.method}, {job.evaluations} evaluations, seed {job.seed}.", err=True)
+    with job.opened(job.problem) as study, nullcontext() if alone is None else alone.opened(alone.problem) as other:
         _optimize(study, job)
         _print_best(study, job.task)
+        if alone is not None and other is not None:
+            _optimize(other, alone)
+            _print_beside(other, alone.task)
         if figure is not None and job.task is not None:
-            _draw(study, job.task, figure)
+            _draw(study, job.task, figure, other)
 
 
 def _optimize(study: Study, job: RunRequest) -> None:
+    typer.echo(f"{job.name}. Method {job.method}, {job.evaluations} evaluations, seed {job.seed}.", err=True)
     try:
         study.optimize(
             job.simulate, job.evaluations, parallel=job.parallel, timeout=job.timeout, retries=job.retries, patience=job.patience
@@ -107,6 +123,12 @@ def _print_best(study: Study, task: Task | None) -> None:
         typer.echo(f"Failed          {study.counts.failed} of {sum(study.counts)} simulations.{where}")
 
 
+def _print_beside(alone: Study, task: Task | None) -> None:
+    """Print what the recommendation from the return alone is worth. Only a task knows the truth."""
+    if task is not None:
+        typer.echo(f"By {task.returns} alone   {task.expected([alone.best().policy])[0]:.5g} in truth, after as many simulations")
+
+
 def _check_figure(path: Path, job: RunRequest) -> None:
     """Raise before the work, not after it, if the figure cannot be drawn."""
     from aloq.problem.errors import ProblemError
@@ -119,8 +141,10 @@ def _check_figure(path: Path, job: RunRequest) -> None:
     check_writable(path)
 
 
-def _draw(study: Study, task: Task, path: Path) -> None:
-    from aloq.report.figure import draw
+def _draw(study: Study, task: Task, path: Path, alone: Study | None) -> None:
+    from aloq.report.figure import draw, explained
 
-    draw(study, task).savefig(path)
+    draw(study, task, alone).savefig(path)
     typer.echo(f"Figure          {path}")
+    if sentence := explained(study, task):
+        typer.echo(sentence)

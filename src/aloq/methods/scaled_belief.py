@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from jax import Array as JaxArray
+from jax import lax
 
 from aloq.acquisition.average import expected, total
 from aloq.acquisition.environment import paired
@@ -20,7 +22,7 @@ from aloq.numerics.compiled import compiled
 from aloq.numerics.computing import computing
 from aloq.numerics.padding import pad, padded_size
 from aloq.problem.encoding import Encoding
-from aloq.quadrature.belief import Belief, Explains
+from aloq.quadrature.belief import Belief, DrawsReturns, Explains
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +66,12 @@ class ScaledBelief:
         return self.scale.restored(np.sqrt(np.asarray(self.belief.noise)), mass=0.0)
 
     @property
-    def explained(self) -> ExplainedBelief | None:
-        """The same belief as an `ExplainedBelief`, or None if it cannot explain itself."""
-        return ExplainedBelief(self.encoding, self.belief, self.scale) if isinstance(self.belief, Explains) else None
+    def explained(self) -> ExplainedBelief | DrawnBelief | None:
+        """The same belief, which shows its parts, or None if it cannot."""
+        for ability, kind in ((Explains, ExplainedBelief), (DrawsReturns, DrawnBelief)):
+            if isinstance(self.belief, ability):
+                return kind(self.encoding, self.belief, self.scale)
+        return None
 
     def _scaled(self, mean: JaxArray, variance: JaxArray, mass: Array) -> Prediction:
         return Prediction(self.scale.restored(np.asarray(mean), mass), self.scale.restored(np.sqrt(np.asarray(variance)), mass=0.0))
@@ -113,6 +118,47 @@ class ExplainedBelief(ScaledBelief):
         """Return the warp of every column on a grid, (g,), under each sample: (s, g, D)."""
         with computing():
             return np.asarray(_warps(self.belief, grid))
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnBelief(ScaledBelief):
+    """A belief by joint draws, which shows reports how the environments add up."""
+
+    belief: Any  # a Belief that DrawsReturns
+
+    def parts(self, policy: Array, factor: int, rows: Array) -> Prediction:
+        """Predict weighted sums of a policy's expected returns at the nodes of one factor.
+
+        policy   (d,)
+        factor   its number in the encoding
+        rows     (R, N)  weights
+        """
+        own, d = self.encoding.factors[factor], self.encoding.policy_dim
+        columns = [d + column for column in own.columns]
+        others, weights = _without(np.asarray(self.belief.theta), np.asarray(self.belief.weights), list(own.columns))
+        pairs = np.tile(paired(policy, others), (len(own.nodes), 1, 1))
+        pairs[:, :, columns] = own.nodes[:, None]
+        with computing():
+            mean, variance = _drawn_parts(self.belief, pairs, weights, rows)
+        return self._scaled(mean, variance, rows.sum(axis=1))
+
+    def excess(self, policy: Array, environments: Array) -> Prediction:
+        """Predict f - fbar of a policy, (d,), in each of some environments, (q, e)."""
+        q = len(environments)
+        with computing():
+            mean, variance = _drawn_excess(self.belief, policy, _padded_pairs(policy, environments))
+        return self._scaled(mean[:q], variance[:q], np.zeros(q))
+
+
+def _without(theta: Array, weights: Array, columns: list[int]) -> tuple[Array, Array]:
+    """Return the environments of the other columns, each once, and their weights.
+
+    The given columns are zero.
+    """
+    theta = theta.copy()
+    theta[:, columns] = 0.0
+    others, group = np.unique(theta, axis=0, return_inverse=True)
+    return others, np.bincount(group.ravel(), weights).astype(float)
 
 
 def best_of(belief: Belief, pi: Array, size: int) -> int:
@@ -169,6 +215,22 @@ def _excess(belief: Any, pi: JaxArray, x: JaxArray) -> tuple[JaxArray, JaxArray]
 @compiled(static=("factor",))
 def _over_parts(belief: Any, pi: JaxArray, factor: int, rows: JaxArray) -> tuple[JaxArray, JaxArray]:
     return total(*belief.over_parts(pi, factor, rows))
+
+
+@compiled()
+def _drawn_parts(belief: Any, pairs: JaxArray, weights: JaxArray, rows: JaxArray) -> tuple[JaxArray, JaxArray]:
+    """Mean and variance, (R,) each, of rows g with g_j = Σ_i w_i f(x_ji), for pairs x, (N, M, D).
+
+    Nodes are taken one after the other, because all at once might not fit into memory.
+    """
+    drawn = rows @ lax.map(lambda x: belief.returns(x) @ weights, pairs)  # (R, S)
+    return jnp.mean(drawn, axis=1), jnp.var(drawn, axis=1)
+
+
+@compiled()
+def _drawn_excess(belief: Any, pi: JaxArray, x: JaxArray) -> tuple[JaxArray, JaxArray]:
+    gap = belief.returns(x) - belief.draws(pi[None])
+    return jnp.mean(gap, axis=0), jnp.var(gap, axis=0)
 
 
 @compiled()

@@ -105,3 +105,8 @@ def run_by(runner: Runner) -> Iterator[None]:
 def compiled(*, static: tuple[str, ...] = (), wait_for_all: bool = False) -> Callable[[Callable[..., T]], Compiled[T]]:
     """Decorate a function to be compiled. `static` names the arguments that are not arrays."""
     return lambda function: Compiled(function, static, wait_for_all)
+
+
+def forget_programs() -> None:
+    """Free all compiled programs. Those that are needed again are compiled, or read from the disk."""
+    jax.clear_caches()  # type: ignore[no-untyped-call]

@@ -112,6 +112,22 @@ class DrawsJointly(Protocol):
 
 
 @runtime_checkable
+class DrawsReturns(Protocol):
+    """A belief by joint draws that also draws what it averages: the return in each environment."""
+
+    theta: Array  # (N, e) the environments that it averages over
+    weights: Array  # (N,)
+
+    def draws(self, pi: Array) -> Array:
+        """Equally likely values of fbar: (S, m)."""
+        ...
+
+    def returns(self, x: Array) -> Array:
+        """The values of f at pairs on the same draws, without noise: (S, q)."""
+        ...
+
+
+@runtime_checkable
 class Explains(Protocol):
     """A belief that shows reports how it arrives at its answers."""
 

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array, lax, random
+from jax.typing import ArrayLike
 
 from aloq.gp.hyper import Structure
 from aloq.gp.paths import Paths, at_pairs, awaiting, draw, on_grid
@@ -104,8 +105,12 @@ class Sampled:
     def between(self, some: Array, others: Array) -> Array:
         return (some.T @ others / len(some))[None]
 
+    def returns(self, x: Array) -> Array:
+        """f_s at pairs (q, D): (S, q)."""
+        return self._value(self._measures_at(x), *self._split(x))
+
     def pair_mean_and_variance(self, x: Array) -> tuple[Array, Array]:
-        value = self._value(self._measures_at(x), *self._split(x))
+        value = self.returns(x)
         return jnp.mean(value, axis=0)[None], jnp.maximum(jnp.var(value, axis=0), FLOOR)[None]
 
     def variance_reduction(self, pi: Array, x: Array) -> Array:
@@ -143,17 +148,16 @@ class Sampled:
         return (value - units.value_location) / units.value_scale
 
 
-@compiled(static=("structure", "valuation", "frequencies", "draws"), wait_for_all=True)
 def believe(
     structure: Structure,
     valuation: Valuation,
-    zeta: Array,
+    zeta: ArrayLike,
     points: Points,
-    theta: Array,
-    weights: Array,
+    theta: ArrayLike,
+    weights: ArrayLike,
     units: Units,
-    simulated: Array,
-    keys: Array,
+    simulated: ArrayLike,
+    keys: ArrayLike,
     frequencies: int,
     draws: int,
 ) -> Sampled:
@@ -164,8 +168,14 @@ def believe(
     keys        (Q, 2) one for each measure
     draws       paths for each hyperparameter sample
     """
+    paths = _paths(structure, zeta, points, keys, frequencies, draws)
+    return Sampled(structure, valuation, paths, jnp.asarray(theta), jnp.asarray(weights), units, jnp.asarray(simulated))
 
+
+# This takes longest to compile. The formula is no argument, so that another one needs no other program.
+@compiled(static=("structure", "frequencies", "draws"), wait_for_all=True)
+def _paths(structure: Structure, zeta: Array, points: Points, keys: Array, frequencies: int, draws: int) -> Paths:
     def one(zeta: Array, points: Points, key: Array) -> Paths:
         return draw(structure, condition(structure, zeta, points), points, key, frequencies, draws)
 
-    return Sampled(structure, valuation, jax.vmap(one)(zeta, points, keys), theta, weights, units, simulated)
+    return jax.vmap(one)(zeta, points, keys)

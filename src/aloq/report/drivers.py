@@ -18,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aloq.methods.interface import Prediction
-from aloq.methods.scaled_belief import ExplainedBelief
+from aloq.methods.scaled_belief import DrawnBelief, ExplainedBelief
 from aloq.problem.encoding import Encoding
 from aloq.report.study_view import StudyView
 from aloq.study.best import Z90
 
 Array = NDArray[np.float64]
+_Belief = ExplainedBelief | DrawnBelief
 
 FEW = 16  # a variable with more values is shown in bins
 BINS = 12
@@ -117,7 +118,7 @@ def _listed(encoding: Encoding) -> bool:
     return all(factor.finite for factor in encoding.factors) and 1 < encoding.environment_count <= MOST
 
 
-def _drivers(view: StudyView, belief: ExplainedBelief, index: int, name: str) -> Drivers:
+def _drivers(view: StudyView, belief: _Belief, index: int, name: str) -> Drivers:
     factor = belief.encoding.factors[index]
     values = _values(belief, index, name)
     places = _places(values)
@@ -173,13 +174,13 @@ def _places(values: list[Any]) -> list[_Place]:
     return [place for place in ranges if any(place.holds(value) for value in distinct)]
 
 
-def _values(belief: ExplainedBelief, index: int, name: str) -> list[Any]:
+def _values(belief: _Belief, index: int, name: str) -> list[Any]:
     """Return the value of one variable at each node of its factor."""
     encoding, factor = belief.encoding, belief.encoding.factors[index]
     return [encoding.laws[index].decode(node)[name] for node in factor.nodes]
 
 
-def _varying(belief: ExplainedBelief, index: int) -> list[str]:
+def _varying(belief: _Belief, index: int) -> list[str]:
     return [name for name in belief.encoding.factors[index].names if len(set(_values(belief, index, name))) > 1]
 
 

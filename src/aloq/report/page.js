@@ -214,20 +214,54 @@
     return el("ul", { class: "says soft" }, items);
   }
 
+  const policyList = (policy, id) => el("dl", { class: "policy", id }, policy.map(([name, value]) => [el("dt", {}, name), el("dd", { "data-value": value, title: String(value) }, show(value))]));
+  const sure = (best) => `90 % sure to lie between ${number(best.low, 5)} and ${number(best.high, 5)}`;
   function hero() {
     const best = data.best, goal = data.direction === "maximize" ? "larger is better" : "smaller is better";
     if (!best) return el("p", { id: "empty" }, `No simulation has returned anything yet: ${data.counts.pending} under way, ${data.counts.failed} failed.`);
     return el("div", { class: "hero" },
       el("section", { class: "card", "aria-label": "Recommendation" },
         el("h3", {}, "Recommended policy"),
-        el("dl", { class: "policy", id: "policy" }, best.policy.map(([name, value]) => [el("dt", {}, name), el("dd", { "data-value": value, title: String(value) }, show(value))])),
+        policyList(best.policy, "policy"),
         facts()),
       el("section", { class: "card", "aria-label": "Expected return" },
         el("h3", {}, "Expected return ", el("span", { class: "soft" }, `(${goal})`)),
+        data.value && el("div", { class: "soft", id: "formula" }, "of ", el("code", {}, data.value)),
         el("div", { class: "big", id: "mean", "data-value": best.mean }, number(best.mean, 5)),
-        el("div", { id: "interval", "data-low": best.low, "data-high": best.high }, `90 % sure to lie between ${number(best.low, 5)} and ${number(best.high, 5)}`),
+        el("div", { id: "interval", "data-low": best.low, "data-high": best.high }, sure(best)),
         says()));
   }
+
+  // --- another formula, asked of the server; the parts stay when the page is drawn anew, so that nothing typed is lost -----------
+
+  const formula = el("input", { id: "whatif-value", type: "text", value: data.value, maxlength: 2000, spellcheck: "false", autocomplete: "off", "aria-label": "Another formula" });
+  const asking = el("button", { id: "whatif-ask", type: "submit" }, "Ask");
+  const answer = el("div", { id: "whatif-answer", role: "status" });
+  const named = (pairs) => pairs.map(([name, value]) => `${name} = ${show(value)}`).join(", ");
+
+  async function ask(event) {
+    event.preventDefault();
+    asking.disabled = true;
+    answer.replaceChildren(el("p", { class: "soft" }, "Computing, which takes some seconds …"));
+    try {
+      const said = await (await fetch(`best.json?value=${encodeURIComponent(formula.value)}`, { cache: "no-store" })).json();
+      answer.replaceChildren(said.error ? el("p", { class: "error" }, said.error) : priced(said));
+    } catch {
+      answer.replaceChildren(el("p", { class: "error" }, "The server does not answer. Is `aloq watch` still running?"));
+    }
+    asking.disabled = false;
+  }
+  function priced(said) {
+    const same = named(said.policy) === named(data.best.policy);
+    return el("div", {},
+      el("h3", {}, same ? "The recommended policy stays the same" : "Recommended policy"),
+      same ? null : policyList(said.policy, "whatif-policy"),
+      el("div", { class: "big", id: "whatif-mean", "data-value": said.mean }, number(said.mean, 5)),
+      el("div", { id: "whatif-interval", "data-low": said.low, "data-high": said.high }, "is expected of ", el("code", {}, said.value), `, after ${said.evaluations} evaluations; ${sure(said)}.`),
+      said.least_known.length ? el("div", { id: "whatif-least" }, `Least is known about ${named(said.least_known)}. If the interval is too wide, simulate there.`) : null);
+  }
+  const whatIf = section("whatif", "Another formula", `What would be recommended if the measures (${data.measures.join(", ")}) were worth something else? This needs no new simulation.`,
+    el("form", { class: "card", onsubmit: ask }, el("div", { class: "tools screen" }, formula, asking), answer));
 
   function progress() {
     const rows = data.past.map((p) => ({ x: p.evaluations, mean: p.mean, std: p.std, text: `after ${p.evaluations} evaluations\n${number(p.mean, 5)}\n90 %: ${interval(p.mean, p.std)}` }));
@@ -422,7 +456,7 @@
     const head = el("header", { class: "top" }, el("a", { class: "skip", href: "#main" }, "Skip to the report"), el("h1", {}, data.title),
       el("span", { class: "soft" }, `${data.counts.told} evaluations, ${data.written}`), status,
       el("span", { class: "right screen" }, el("button", { id: "theme", type: "button", onclick: toggle, "aria-label": "Switch between dark and light" }, "Dark / light"), el("button", { type: "button", onclick: () => print() }, "Print")));
-    const body = data.best ? [hero(), progress(), slices(), drivers(), spent(), sensitivities()] : [hero(), spent()];
+    const body = data.best ? [hero(), data.live && data.measures.length ? whatIf : null, progress(), slices(), drivers(), spent(), sensitivities()] : [hero(), spent()];
     const main = el("main", { id: "main" }, body, failures(), trials(), el("footer", {}, `aloq ${data.aloq}, method ${data.method}, seed ${data.seed}. All intervals are 90 %.`));
     document.body.replaceChildren(head, main);
     window.scrollTo(0, place);

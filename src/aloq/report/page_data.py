@@ -6,7 +6,7 @@ Floats have all their digits. NaN and infinity become null.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,8 @@ def page_data(summary: Summary, title: str, written: str) -> JSONObject:
         "counts": summary.counts._asdict(),
         "policy": [_axis(axis) for axis in problem.encoding.space.axes],
         "environment": [_axis(axis) for axis in problem.encoding.axes],
+        "measures": list(problem.measures),
+        "value": problem.value,
         "best": None if summary.best is None else _best(summary.best),
         "past": [{"evaluations": n, "mean": best.mean, "std": best.std} for n, best in sorted((summary.past or {}).items())],
         "slices": [_slice(part) for part in summary.slices],
@@ -51,10 +53,18 @@ def page_data(summary: Summary, title: str, written: str) -> JSONObject:
     }
 
 
+def answer(best: Best, value: str, evaluations: int) -> JSONObject:
+    """Return what another formula, `value`, would recommend after so many evaluations."""
+    return {"value": value, "evaluations": evaluations, "least_known": _named(best.least_known or {})} | _best(best)
+
+
 def _best(best: Best) -> JSONObject:
     low, high = best.interval
-    policy = [[name, _value(value)] for name, value in best.policy.items()]
-    return {"policy": policy, "mean": best.mean, "std": best.std, "low": low, "high": high}
+    return {"policy": _named(best.policy), "mean": best.mean, "std": best.std, "low": low, "high": high}
+
+
+def _named(values: Mapping[str, Any]) -> list[list[Any]]:
+    return [[name, _value(value)] for name, value in values.items()]
 
 
 def _axis(axis: Axis) -> JSONObject:
@@ -75,7 +85,7 @@ def _drivers(part: Drivers) -> JSONObject:
 
 
 def _event(event: Event) -> JSONObject:
-    return {"environment": [[name, _value(value)] for name, value in event.environment.items()]} | _effect(event.effect)
+    return {"environment": _named(event.environment)} | _effect(event.effect)
 
 
 def _effect(effect: Effect) -> JSONObject:

@@ -115,7 +115,7 @@ def sensitivity(study: Study, axes: Axes | None = None) -> Axes:
     """
     found = lengths.sensitivities(StudyView(study))
     if not found:
-        raise FigureError(f"{type(study.method).__name__} has no length scales. Use another method.")
+        raise FigureError(f"{type(study.method).__name__} has no length scales of the return here. Use a method that models the return.")
     axes, places = _axes(axes), np.arange(len(found))[::-1]
     low, middle, high = np.array([each.length for each in found]).T
     of_policy = np.array([each.policy for each in found])

@@ -1,4 +1,4 @@
-"""The belief of a finished study about the policies that it simulated."""
+"""How a study went: what its final belief says of each trial, and what it recommended at the time."""
 
 from __future__ import annotations
 
@@ -46,6 +46,21 @@ def progress(study: Study, task: Task) -> Progress:
     belief = study.predict(policies)
     mean = np.asarray(belief.mean)
     return Progress(mean, np.asarray(belief.std), task.expected(policies), _leaders(mean * study.problem.sign))
+
+
+@dataclass(frozen=True, eq=False)
+class Recommendations:
+    """What a study recommended after some numbers of returns, by its true expected return."""
+
+    evaluations: NDArray[np.intp]  # (k,) ascending; the last one is now
+    truth: Array  # (k,)
+
+
+def recommendations(study: Study, task: Task) -> Recommendations:
+    """Return some recommendations of the past, and the one of now."""
+    best = study.past() | {study.evaluations: study.best()}
+    evaluations = sorted(best)
+    return Recommendations(np.array(evaluations), task.expected([best[n].policy for n in evaluations]))
 
 
 def simulated_policies(study: Study) -> list[dict[str, Any]]:

@@ -33,6 +33,18 @@ class CollisionScene(Scene):
     walls: Array  # (20,) where the wall can end, ascending
     blocked: Array  # (20,) probability that the wall reaches the strip just left of each
 
+    def collision(self, arm: Array) -> float:
+        """Return the probability that a posture, (4, 2), hits the wall."""
+        beyond = int(np.searchsorted(self.walls, arm[:, 0].min(), side="right"))
+        return float(np.append(self.blocked, 0.0)[beyond])
+
+    def described(self) -> str:
+        """Say how close the arm comes to the target, and why no closer."""
+        way, gap = float(np.linalg.norm(self.recommended[-1] - self.target)), self.recommended[:, 0].min() - self.walls[-1]
+        risk, there = (f"{100 * self.collision(arm):.2g} % of cases" for arm in (self.recommended, self.heedless))
+        here = f"keeps {_length(gap)} clear of the nearest possible wall" if gap >= 0 else f"hits the wall in {risk}"
+        return f"The arm stops {_length(way)} from the target and {here}. At the target it would hit the wall in {there}."
+
 
 @dataclass(frozen=True, eq=False)
 class BreakageScene(Scene):
@@ -40,6 +52,10 @@ class BreakageScene(Scene):
 
     fragile: tuple[float, float]  # first and last angle of the first link at which it may break, in degrees from the x-axis
     length: float  # of the first link
+
+
+def _length(metres: float) -> str:
+    return f"{100 * metres:.1f} cm" if metres >= 0.01 else f"{1000 * metres:.1f} mm"
 
 
 def collision_scene(policy: Mapping[str, float]) -> CollisionScene:

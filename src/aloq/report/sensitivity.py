@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from aloq.methods.scaled_belief import ExplainedBelief
 from aloq.problem.axes import Axis, ChoiceAxis
 from aloq.report.study_view import StudyView
 
@@ -32,9 +33,9 @@ class Sensitivity:
 
 
 def sensitivities(view: StudyView) -> tuple[Sensitivity, ...]:
-    """Return the sensitivities of all columns, or none if the method has no belief to explain."""
+    """Return the sensitivities of all columns, or none if no belief about the return has any."""
     belief = view.belief
-    if belief is None:
+    if not isinstance(belief, ExplainedBelief):
         return ()
     lengths = np.quantile(belief.length_scales, QUANTILES, axis=0).T
     warps = np.moveaxis(np.quantile(belief.warps(GRID), QUANTILES, axis=0), 0, -1)  # (g, D, 3)

@@ -1,8 +1,10 @@
 """The report of a study that is still running, served to this machine alone.
 
-There are two addresses, `/` and `/data.json`. The server listens on the loopback interface. It
+There are three addresses: `/`, `/data.json`, and `/best.json?value=FORMULA`, which says what
+another formula for the measures would recommend. The server listens on the loopback interface. It
 answers a request only if its `Host` header names this machine. This stops a web page that makes
-its own host name point to this machine (DNS rebinding).
+its own host name point to this machine (DNS rebinding). A formula takes seconds of computing, so
+it is also refused if the browser says that another site's page asks. Nothing here changes a study.
 """
 
 from __future__ import annotations
@@ -12,19 +14,31 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import parse_qs
 
-from aloq.problem.errors import JournalError
+from aloq.numerics.compiled import forget_programs
+from aloq.problem.errors import AloqError, JournalError, ProblemError
+from aloq.problem.formula import LONGEST
 from aloq.report.html import ReportError, content_policy, data, page
+from aloq.report.page_data import answer
 from aloq.report.summary import summarise
 from aloq.study.best import Best
 from aloq.study.study import Study
 
+T = TypeVar("T")
+
 ADDRESS = "127.0.0.1"
+# A character of a formula takes at most twelve here: four bytes, each as %XX.
+LONGEST_QUERY = 12 * LONGEST + len("value=")
+# Every formula has programs of its own, and a process has room for some thousands.
+FORMULAS = 64
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": f"{content_policy(live=True)}; frame-ancestors 'none'",
@@ -33,6 +47,10 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+
+
+class _EndedError(ReportError):
+    """The server has ended."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +66,8 @@ class Watched:
     """The report of a journal. It is made anew on request, if the file has changed.
 
     After making a report, it waits for at least as long as that took before it makes the next one.
-    This leaves time to the study, which may need the same processor.
+    This leaves time to the study, which may need the same processor. One thread computes for all
+    requests, because the interpreter could crash if it ended while another thread computes.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,21 +76,57 @@ class Watched:
         self._past: dict[int, Best] = {}
         self._seen: tuple[int, int] | None = None
         self._rest = 0.0
+        self._asked = 0
         self._view = self._make()
+        self._worker = ThreadPoolExecutor(1)
 
     def view(self) -> View:
-        """Return the report, which may be slightly older than the journal."""
+        """Return the report, which may be slightly older than the journal.
+
+        While something else is computed, it is the one before.
+        """
+        if self._lock.acquire(blocking=False):
+            try:
+                with suppress(_EndedError):
+                    self._computed(self._renew)
+            finally:
+                self._lock.release()
+        return self._view
+
+    def best(self, value: str) -> dict[str, Any]:
+        """Return what another formula for the measures would recommend, as JSON."""
         with self._lock:
-            if self._stamp() != self._seen and time.monotonic() >= self._rest:
-                try:
-                    self._view = self._make()
-                except JournalError:  # the file may have changed while it was read: try again later
-                    self._rest = time.monotonic() + 1.0
-            return self._view
+            return self._computed(self._best, value)
+
+    def close(self) -> None:
+        """Wait for what is being computed, and compute nothing more."""
+        self._worker.shutdown()
+
+    def _computed(self, function: Callable[..., T], *args: Any) -> T:
+        try:
+            future = self._worker.submit(function, *args)
+        except RuntimeError:
+            raise _EndedError("The server has ended, and answers nothing more. Start `aloq watch` again.") from None
+        return future.result()
+
+    def _best(self, value: str) -> dict[str, Any]:
+        self._renew()
+        self._asked += 1
+        if self._asked % FORMULAS == 0:
+            forget_programs()
+        return answer(self._study.best(value=value), value, self._study.evaluations)
+
+    def _renew(self) -> None:
+        if self._stamp() != self._seen and time.monotonic() >= self._rest:
+            try:
+                self._view = self._make()
+            except JournalError:  # the file may have changed while it was read: try again later
+                self._rest = time.monotonic() + 1.0
 
     def _make(self) -> View:
         start, self._seen = time.monotonic(), self._stamp()
-        summary = summarise(Study.read(self._path), self._past)
+        self._study = Study.read(self._path)
+        summary = summarise(self._study, self._past)
         self._past = dict(summary.past or {})
         shown = data(summary, self._path.stem, live=True)
         body = json.dumps(shown, allow_nan=False).encode()
@@ -99,6 +154,10 @@ class Server(ThreadingHTTPServer):
             raise ReportError(
                 f"Port {port} cannot be used: {error.strerror}. Name another one, or leave it out to take a free one."
             ) from None
+
+    def server_close(self) -> None:
+        super().server_close()
+        self.watched.close()
 
     @property
     def url(self) -> str:
@@ -132,7 +191,19 @@ class _Handler(BaseHTTPRequestHandler):
             if self.headers.get("If-None-Match") == view.mark:
                 return self._send(HTTPStatus.NOT_MODIFIED, None, b"", write, view.mark)
             return self._send(HTTPStatus.OK, "application/json", view.body, write, view.mark)
-        return self._send(HTTPStatus.NOT_FOUND, "text/plain", b"There is nothing here but / and /data.json.\n", write)
+        path, _, query = self.path.partition("?")
+        if path == "/best.json":
+            return self._answer_formula(query, write)
+        return self._send(HTTPStatus.NOT_FOUND, "text/plain", b"There is nothing here but /, /data.json and /best.json?value=...\n", write)
+
+    def _answer_formula(self, query: str, write: Callable[[bytes], Any]) -> None:
+        if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
+            return self._send(HTTPStatus.FORBIDDEN, "text/plain", b"Only this server's own page may ask.\n", write)
+        try:
+            status, said = HTTPStatus.OK, self.server.watched.best(_formula(query))
+        except AloqError as error:
+            status, said = HTTPStatus.BAD_REQUEST, {"error": str(error)}
+        return self._send(status, "application/json", json.dumps(said, allow_nan=False).encode(), write)
 
     def _send(self, status: HTTPStatus, kind: str | None, body: bytes, write: Callable[[bytes], Any], mark: str | None = None) -> None:
         own = {"Content-Type": kind, "ETag": mark, "Content-Length": None if status == HTTPStatus.NOT_MODIFIED else str(len(body))}
@@ -145,3 +216,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing, because the terminal belongs to the user."""
+
+
+def _formula(query: str) -> str:
+    """Return the formula in a query, which holds nothing else."""
+    if len(query) > LONGEST_QUERY:
+        raise ProblemError(f"a query must have at most {LONGEST_QUERY} characters, but this one has {len(query)}. Write a shorter formula.")
+    try:
+        found = parse_qs(query, keep_blank_values=True, max_num_fields=1, errors="strict")
+    except ValueError:
+        found = {}
+    if list(found) != ["value"]:
+        raise ProblemError("a query must be one formula, in UTF-8: /best.json?value=100*distance, say.")
+    return found["value"][0]

@@ -16,7 +16,7 @@ from aloq.study.study import Study
 if TYPE_CHECKING:
     import pandas as pd
 
-    from aloq.methods.scaled_belief import ExplainedBelief
+    from aloq.methods.scaled_belief import DrawnBelief, ExplainedBelief
 
 Array = NDArray[np.float64]
 
@@ -36,8 +36,8 @@ class StudyView:
         return self.study.best()
 
     @cached_property
-    def belief(self) -> ExplainedBelief | None:
-        """The method's belief, or None if it has none, or none that can be explained."""
+    def belief(self) -> ExplainedBelief | DrawnBelief | None:
+        """The method's belief, or None if it has none, or none that shows its parts."""
         belief = self.study.belief()
         return None if belief is None else belief.explained
 

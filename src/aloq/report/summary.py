@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aloq.methods.scaled_belief import ExplainedBelief
 from aloq.problem.problem import Problem
 from aloq.report.drivers import Drivers, Event, drivers, events
 from aloq.report.sensitivity import Sensitivity, sensitivities
@@ -81,7 +82,7 @@ def summarise(study: Study, known: Mapping[int, Best] | None = None) -> Summary:
 
 
 def _median(view: StudyView) -> float | None:
-    return None if view.belief is None else float(np.median(view.belief.noise))
+    return float(np.median(view.belief.noise)) if isinstance(view.belief, ExplainedBelief) else None
 
 
 def _failures(trials: pd.DataFrame) -> tuple[Failure, ...]:

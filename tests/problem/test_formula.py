@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from aloq.problem.errors import ProblemError
-from aloq.problem.formula import DEEPEST, LONGEST, Formula
+from aloq.problem.formula import DEEPEST, FUNCTIONS, LONGEST, Formula
 
 NAMES = {"distance": None, "clearance": None, "seconds": None, "mode": ("trot", "walk", "walk fast"), "level": (1, 2, "2", True)}
 
@@ -209,6 +210,10 @@ def test_a_missing_measure_may_be_left_aside() -> None:
         ("True", "must be a number"),
         ("2j", "must be a number"),
         ("distance in mode", "must be one of < <="),
+        ("'trot' == mode == 'walk'", "one of its labels"),
+        ("0 < mode == 'trot'", "one of its labels"),
+        ("100 * distance # metres\n + clearance", r"character 16 \('# metres .*no comments"),
+        ("(distance #\n)", "cannot be read"),
         ("  ", "must be a formula as text"),
         (None, "must be a formula as text"),
         (3.0, "must be a formula as text"),
@@ -221,6 +226,40 @@ def test_mistakes_and_hostile_texts_are_refused_at_their_place(text: Any, said: 
         Formula.parse(text, NAMES)
     assert time.perf_counter() - start < 0.1  # what is promised; it takes about a millisecond
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", dir(builtins))
+def test_names_of_builtins_mean_nothing(name: str) -> None:
+    for text in (name, f"1 + {name}(distance)"):
+        if name not in FUNCTIONS or "(" not in text:
+            with pytest.raises(ProblemError, match=r"character \d"):
+                Formula.parse(text, NAMES)
+
+
+def test_chains_inside_chains_are_read_and_computed_once() -> None:
+    """If each comparison had its own copy of the side in the middle, this would take 2⁴⁸ steps."""
+    text, start = "0 <= (" * 48 + "distance" + " <= 1)" * 48, time.process_time()
+    formula = Formula.parse(text, NAMES)
+    assert [formula.of({"distance": value}) for value in (0.5, 2.0, np.nan)] == [1.0, 1.0, 1.0]
+    assert hash(formula) == hash(Formula.parse(text, NAMES))
+    assert formula.names == ("distance",)
+    assert time.process_time() - start < 0.1
+
+
+def test_labels_may_hold_what_comments_begin_with() -> None:
+    assert Formula.parse("mode == 'a#b'", {"mode": ("a", "a#b")}).of({"mode": 1.0}) == 1.0
+
+
+def test_names_are_compared_as_they_were_typed() -> None:
+    """Python's parser makes a Greek letter of the sign that keyboards have for micro."""
+    micro, greek = "\u00b5", "\u03bc"
+    assert Formula.parse(f"{micro} + 10 * {greek}", {micro: None, greek: None}).of({micro: 1.0, greek: 2.0}) == 21.0
+    assert Formula.parse(f"{micro} == 'a'", {micro: ("b", "a")}).of({micro: 1.0}) == 1.0
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_parser_of_python_does_not_warn_users() -> None:
+    assert Formula.parse("1or distance", NAMES).of({"distance": 0.0}) == 1.0
 
 
 def test_places_are_counted_in_characters() -> None:

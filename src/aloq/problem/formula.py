@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -52,16 +53,14 @@ _OPERATORS: dict[type[ast.AST], str] = {
     ast.Pow: "power",
     ast.USub: "negative",
 }
-_TRUTHS: dict[type[ast.AST], str] = {
+_LOGIC: dict[type[ast.AST], str] = {ast.And: "logical_and", ast.Or: "logical_or", ast.Not: "logical_not"}
+_COMPARISONS: dict[type[ast.AST], str] = {
     ast.Lt: "less",
     ast.LtE: "less_equal",
     ast.Gt: "greater",
     ast.GtE: "greater_equal",
     ast.Eq: "equal",
     ast.NotEq: "not_equal",
-    ast.And: "logical_and",
-    ast.Or: "logical_or",
-    ast.Not: "logical_not",
 }
 _RENAMED = {"atan2": "arctan2"}
 _ALLOWED = f"Formulas have numbers, names, + - * / **, comparisons, and, or, not, and the functions {', '.join(FUNCTIONS)}."
@@ -104,14 +103,31 @@ class _Apply:
             return xp.minimum(xp.maximum(found[0], found[1]), found[2])
         function = getattr(xp, self.function)
         result = function(*found) if len(found) < 3 else reduce(function, found)
-        return xp.where(result, 1.0, 0.0) if self.function in _TRUTHS.values() else result
+        return xp.where(result, 1.0, 0.0) if self.function in _LOGIC.values() else result
 
     def names(self) -> Iterator[str]:
         for argument in self.arguments:
             yield from argument.names()
 
 
-_Node = _Number | _Name | _Apply
+@dataclass(frozen=True)
+class _Compare:
+    """A comparison, or a chain of them such as 0 < x <= 1. Every side is read and computed once."""
+
+    functions: tuple[str, ...]
+    sides: tuple[_Node, ...]
+
+    def compute(self, values: Mapping[str, Any], xp: Any) -> Any:
+        found = [side.compute(values, xp) for side in self.sides]
+        holds = [getattr(xp, function)(*pair) for function, pair in zip(self.functions, pairwise(found), strict=True)]
+        return xp.where(reduce(xp.logical_and, holds), 1.0, 0.0)
+
+    def names(self) -> Iterator[str]:
+        for side in self.sides:
+            yield from side.names()
+
+
+_Node = _Number | _Name | _Apply | _Compare
 
 
 @dataclass(frozen=True)
@@ -164,14 +180,21 @@ class _Reader:
     def read(self) -> _Node:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SyntaxWarning)
+                warnings.simplefilter("ignore")  # of Python's parser, about code
                 parsed = ast.parse(self.text, mode="eval")
         except SyntaxError as error:
             raise self._error(f"this cannot be read as a formula ({error.msg})", (error.offset or 1) - 1) from None
         except (RecursionError, MemoryError, ValueError):
             raise self._error("this cannot be read as a formula. It may be nested too deeply", 0) from None
+        self._check_comment(parsed.body)
         self._check_depth(parsed.body)
         return self._node(parsed.body)
+
+    def _check_comment(self, root: ast.expr) -> None:
+        """Raise if a comment ends the text. New lines are spaces by now, so it would hide all lines that follow."""
+        end = _place(self.text, root.end_col_offset)
+        if (comment := self.text.find("#", end)) >= 0:
+            raise self._error("a formula has no comments, because they would hide the rest of it", comment)
 
     def _check_depth(self, root: ast.expr) -> None:
         level: list[ast.AST] = [root]
@@ -195,7 +218,7 @@ class _Reader:
 
     def _applied(self, node: ast.expr) -> tuple[str, list[ast.expr]]:
         """Return the function or operator of a node, and what it is applied to."""
-        functions = _OPERATORS | _TRUTHS
+        functions = _OPERATORS | _LOGIC
         if isinstance(node, ast.BinOp) and type(node.op) in functions:
             return functions[type(node.op)], [node.left, node.right]
         if isinstance(node, ast.UnaryOp) and type(node.op) in functions:
@@ -232,43 +255,42 @@ class _Reader:
         return _Number(value)
 
     def _name(self, node: ast.Name) -> _Name:
-        if node.id not in self._names:
+        name = self._typed(node)
+        if name not in self._names:
             known = f" The names are {', '.join(self._names)}" if len(self._names) <= 20 else ""
-            raise self._at(node, f"there is no measure or variable of this name.{nearest(node.id, self._names) or known}")
-        if self._names[node.id] is not None:
-            raise self._at(node, f"{node.id!r} is a choice. It can only be compared with one of its labels, by == or !=")
-        return _Name(node.id)
+            raise self._at(node, f"there is no measure or variable of this name.{nearest(name, self._names) or known}")
+        if self._names[name] is not None:
+            raise self._at(node, f"{name!r} is a choice. It can only be compared with one of its labels, by == or !=")
+        return _Name(name)
+
+    def _typed(self, node: ast.expr) -> str:
+        """Return a name as it stands in the text, or nothing. Python's parser turns µ, for one, into another letter."""
+        return self.text[slice(*self._span(node))] if isinstance(node, ast.Name) else ""
 
     def _comparison(self, node: ast.Compare) -> _Node:
-        sides = [node.left, *node.comparators]
-        pairs = [self._compared(node, i, sides[i], sides[i + 1]) for i in range(len(node.ops))]
-        return self._folded(node, pairs[0] if len(pairs) == 1 else _Apply("logical_and", tuple(pairs)))
-
-    def _compared(self, node: ast.Compare, number: int, left: ast.expr, right: ast.expr) -> _Node:
-        """Return one comparison of a chain such as 0 < x < 1."""
-        function = _TRUTHS.get(type(node.ops[number]))
-        if function is None:
+        functions, sides = [_COMPARISONS.get(type(op), "") for op in node.ops], (node.left, *node.comparators)
+        if not all(functions):
             raise self._at(node, "a comparison must be one of < <= > >= == !=")
-        for choice, label in ((left, right), (right, left)):
-            if isinstance(choice, ast.Name) and self._names.get(choice.id) is not None:
-                return self._labelled(node, function, choice.id, label)
-        return _Apply(function, (self._node(left), self._node(right)))
+        for choice, label in ((sides[0], sides[1]), *pairwise(sides[::-1])):
+            if self._names.get(self._typed(choice)) is not None:
+                return self._labelled(node, functions, self._typed(choice), label)
+        return self._folded(node, _Compare(tuple(functions), tuple(self._node(side) for side in sides)))
 
-    def _labelled(self, node: ast.Compare, function: str, name: str, label: ast.expr) -> _Node:
+    def _labelled(self, node: ast.Compare, functions: list[str], name: str, label: ast.expr) -> _Node:
         """Return the comparison of a choice with a label, which becomes the number of the label."""
         labels = self._names[name] or ()
-        if function not in ("equal", "not_equal") or not isinstance(label, ast.Constant):
+        if functions not in (["equal"], ["not_equal"]) or not isinstance(label, ast.Constant):
             raise self._at(node, f"{name!r} is a choice. It can only be compared with one of its labels, by == or !=")
         keys = [label_key(known) for known in labels]
         given: Any = label.value
         if not (given is None or isinstance(given, bool | int | float | str)) or label_key(given) not in keys:
             known = f"{name!r} has the labels {', '.join(map(repr, labels[:20]))}"
             raise self._at(label, f"there is no such label.{nearest(given, [text for text in labels if isinstance(text, str)])} {known}")
-        return _Apply(function, (_Name(name), _Number(float(keys.index(label_key(given))))))
+        return _Compare(tuple(functions), (_Name(name), _Number(float(keys.index(label_key(given))))))
 
     def _folded(self, node: ast.expr, found: _Node) -> _Node:
         """Return a part without names as its value, which must be finite."""
-        if not isinstance(found, _Apply) or any(True for _ in found.names()):
+        if any(True for _ in found.names()):
             return found
         with np.errstate(all="ignore"):
             value = float(found.compute({}, np))
@@ -277,7 +299,10 @@ class _Reader:
         return _Number(value)
 
     def _at(self, node: ast.expr, message: str) -> ProblemError:
-        return self._error(message, _place(self.text, node.col_offset), _place(self.text, node.end_col_offset))
+        return self._error(message, *self._span(node))
+
+    def _span(self, node: ast.expr) -> tuple[int, int]:
+        return _place(self.text, node.col_offset), _place(self.text, node.end_col_offset)
 
     def _error(self, message: str, start: int, end: int | None = None) -> ProblemError:
         """Return an error that quotes the place, in characters counted from 1."""

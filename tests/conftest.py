@@ -8,10 +8,10 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-import jax
 import pytest
 from hypothesis import settings
 
+from aloq.numerics.compiled import forget_programs
 from aloq.numerics.computing import CACHE_VARIABLE, computing
 
 # Folders of functions on arrays, which run inside `computing` wherever aloq calls them.
@@ -53,7 +53,7 @@ def _few_programs() -> Iterator[None]:
     yield
     maps = Path("/proc/self/maps")  # of Linux alone
     if maps.exists() and maps.read_bytes().count(b"\n") > MANY_MAPS:
-        jax.clear_caches()
+        forget_programs()
         gc.collect()
 
 

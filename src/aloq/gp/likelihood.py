@@ -45,7 +45,7 @@ def gaussian_log_density(k: Array, y: Array) -> Array:
 
 
 def _log_density(k: Array, y: Array) -> tuple[Array, tuple[Array, Array]]:
-    chol = jnp.linalg.cholesky(k)
+    chol = jnp.linalg.cholesky(k, symmetrize_input=False)
     white = solve_triangular(chol, y, lower=True)
     value = -0.5 * white @ white - jnp.sum(jnp.log(jnp.diag(chol)))
     return jnp.where(jnp.isnan(value), -jnp.inf, value), (chol, white)
@@ -91,7 +91,7 @@ def precision(structure: Structure, zeta: Array, data: Data) -> Array:
     def slope(direction: Array) -> Array:
         return jax.jvp(lambda z: covariance(structure, z, data.x, data.mask), (zeta,), (direction,))[1]
 
-    chol = jnp.linalg.cholesky(covariance(structure, zeta, data.x, data.mask))
+    chol = jnp.linalg.cholesky(covariance(structure, zeta, data.x, data.mask), symmetrize_input=False)
 
     def whitened(direction: Array) -> Array:
         half = solve_triangular(chol, slope(direction), lower=True)

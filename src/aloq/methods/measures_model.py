@@ -55,7 +55,7 @@ class MeasuresModel:
     kernel: Kernel | None = None
     noise: Prior = (-8.0, 4.0)
     draws: int = 8
-    frequencies: int = 128
+    frequencies: int = 32
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise", check_prior("noise", self.noise))

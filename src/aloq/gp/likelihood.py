@@ -31,7 +31,11 @@ class Data(NamedTuple):
 
 
 def covariance(structure: Structure, zeta: Array, x: Array, mask: Array) -> Array:
-    """K = k(X, X) + sigma² I, where padded rows are those of the identity: (n, n)."""
+    """K = k(X, X) + sigma² I, where padded rows are those of the identity: (n, n).
+
+    It is symmetric to the last bit, so factorisations need not make it so. That would compute the
+    kernel twice, because XLA would not keep it in between.
+    """
     hyper = structure.unpack(zeta)
     u = structure.warp(hyper, x, structure.columns)
     pairs = mask[:, None] * mask[None, :]

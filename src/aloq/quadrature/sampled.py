@@ -96,7 +96,7 @@ class Sampled:
 
     def _objective(self, group: Group, spread: Spread, pi: Array) -> Array:
         """F_s of policies (m, d) on the paths of one group of each measure: (m, p)."""
-        h = jax.vmap(lambda *given: at_policies(self.structure, *given, pi))(group, spread)  # (Q, m, p, N)
+        h = jax.vmap(lambda *pair: at_policies(self.structure, pair[0], pair[1], pi))(group, spread)  # (Q, m, p, N)
         return self._value(h, pi[:, None, None], self.theta) @ self.weights
 
     def mean(self, pi: Array) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 from aloq.methods.aloq import ALOQ
 from aloq.methods.history import Array, History
 from aloq.methods.interface import Method, Prediction, Recommendation, State, Suggestion
+from aloq.methods.model import Model
 from aloq.problem.codec import register
 from aloq.problem.distributions import Discrete
 from aloq.problem.encoding import Encoding
@@ -98,7 +99,7 @@ def drive(policy: dict[str, Any], environment: dict[str, Any]) -> float:
 
 def driven(evaluations: int = 16, journal: Any = None) -> Study:
     """A study of the small problem, with ALOQ's belief after its first design: choosing more would take longer than all the rest."""
-    study = Study(small_problem(), ALOQ(samples=4, initial=2 * evaluations), journal, seed=1)
+    study = Study(small_problem(), ALOQ(model=Model(), samples=4, initial=2 * evaluations), journal, seed=1)
     study.optimize(drive, evaluations, progress=False)
     return study
 

@@ -31,7 +31,11 @@ class Data(NamedTuple):
 
 
 def covariance(structure: Structure, zeta: Array, x: Array, mask: Array) -> Array:
-    """K = k(X, X) + sigma² I, where padded rows are those of the identity: (n, n)."""
+    """K = k(X, X) + sigma² I, where padded rows are those of the identity: (n, n).
+
+    It is symmetric to the last bit, so factorisations need not make it so. That would compute the
+    kernel twice, because XLA would not keep it in between.
+    """
     hyper = structure.unpack(zeta)
     u = structure.warp(hyper, x, structure.columns)
     pairs = mask[:, None] * mask[None, :]
@@ -45,7 +49,7 @@ def gaussian_log_density(k: Array, y: Array) -> Array:
 
 
 def _log_density(k: Array, y: Array) -> tuple[Array, tuple[Array, Array]]:
-    chol = jnp.linalg.cholesky(k)
+    chol = jnp.linalg.cholesky(k, symmetrize_input=False)
     white = solve_triangular(chol, y, lower=True)
     value = -0.5 * white @ white - jnp.sum(jnp.log(jnp.diag(chol)))
     return jnp.where(jnp.isnan(value), -jnp.inf, value), (chol, white)
@@ -91,7 +95,7 @@ def precision(structure: Structure, zeta: Array, data: Data) -> Array:
     def slope(direction: Array) -> Array:
         return jax.jvp(lambda z: covariance(structure, z, data.x, data.mask), (zeta,), (direction,))[1]
 
-    chol = jnp.linalg.cholesky(covariance(structure, zeta, data.x, data.mask))
+    chol = jnp.linalg.cholesky(covariance(structure, zeta, data.x, data.mask), symmetrize_input=False)
 
     def whitened(direction: Array) -> Array:
         half = solve_triangular(chol, slope(direction), lower=True)

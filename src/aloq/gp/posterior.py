@@ -87,7 +87,7 @@ def condition(structure: Structure, zeta: Array, points: Points) -> Conditioned:
 
     def one(z: Array) -> tuple[Hyper, Array, Array, Array]:
         hyper = structure.unpack(z)
-        chol = jnp.linalg.cholesky(covariance(structure, z, points.x, points.known))
+        chol = jnp.linalg.cholesky(covariance(structure, z, points.x, points.known), symmetrize_input=False)
         whitener = solve_triangular(chol, jnp.eye(len(points.y), dtype=chol.dtype), lower=True)
         leading = whitener * points.told[:, None] * points.told[None, :]
         weights = leading.T @ (leading @ points.y)

@@ -102,7 +102,8 @@ class EI(PolicyRule):
 
     def score(self, belief: Belief, pi: Array, reference: Array) -> Array:
         if isinstance(belief, DrawsJointly):
-            gains = belief.draws(pi) - belief.draws(reference[None])
+            drawn = belief.draws(jnp.concatenate([pi, reference[None]]))
+            gains = drawn[:, :-1] - drawn[:, -1:]
             spread = jnp.maximum(jnp.std(gains, axis=0), jnp.sqrt(belief.rounding))
             return jnp.mean(jnp.maximum(gains, 0), axis=0) + TIE * expected_improvement(jnp.mean(gains, axis=0), spread)
         mean, variance = belief.mean_and_variance(pi)

@@ -19,7 +19,8 @@ the rest. Mean and covariance over all groups are those of the posterior. For a 
 its predicted mean.
 
 Policies times environments need no new waves for each pair: a wave of a sum of two arguments is a
-sum of products of waves. So a grid of m policies and N environments costs one matrix product.
+sum of products of waves. So a grid of m policies and N environments costs one matrix product. The
+two shares are computed one after the other, so that many policies share the work of environments.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from jax import Array, lax, random
 from aloq.gp.contraction import between_pairs, environment_parts, policy_parts
 from aloq.gp.hyper import Hyper, Structure
 from aloq.gp.posterior import Conditioned, Points, extended
+from aloq.numerics.waves import cosine_and_sine
 
 
 class Paths(NamedTuple):
@@ -44,6 +46,31 @@ class Paths(NamedTuple):
     waves: Array  # (g, t, 2, F, p) weights of cosines and sines
     updates: Array  # (g, n, p) v
     key: Array  # (g, 2) of the noise of points that are yet to join
+
+
+class Group(NamedTuple):
+    """The paths of one hyperparameter sample."""
+
+    hyper: Hyper
+    inputs: Array  # (n, D) warped
+    frequencies: Array  # (t, F, D)
+    waves: Array  # (t, 2, F, p)
+    updates: Array  # (n, p)
+
+
+class Section(NamedTuple):
+    """The share of N environments in the paths of a group."""
+
+    joint: tuple[tuple[Array, Array, Array], ...]  # for a term of both: cos B and sin B, (F, N), and correlations, (n, N)
+    environment: Array  # (p, N) the sum of the terms of the environment alone
+
+
+class Spread(NamedTuple):
+    """The paths of a group in N environments, as functions of the K = 2F + n features of policies."""
+
+    joint: tuple[Array, ...]  # (K, p·N), for each term of both
+    policy: tuple[Array, ...]  # (K, p), for each term of the policy alone
+    environment: Array  # (p, N)
 
 
 def draw(structure: Structure, given: Conditioned, points: Points, key: Array, frequencies: int, paths: int) -> Paths:
@@ -66,30 +93,69 @@ def draw(structure: Structure, given: Conditioned, points: Points, key: Array, f
 
 def on_grid(structure: Structure, paths: Paths, pi: Array, theta: Array) -> Array:
     """f of every path at policies (m, d) in environments (N, e): (g·p, m, N)."""
-    d = structure.policy_dim
-    own, others = structure.policy_columns, structure.environment_columns
 
-    def one(group: tuple[Hyper, Array, Array, Array, Array]) -> Array:
-        hyper, inputs, omega, waves, updates = group
-        u, v = structure.warp(hyper, pi, own), structure.warp(hyper, theta, others)
-        by_policy = policy_parts(structure, hyper, u, inputs[:, :d])
-        by_environment = environment_parts(structure, hyper, v, inputs[:, d:], others)
-        total = jnp.zeros((updates.shape[1], len(pi), len(theta)))
-        for t, columns in enumerate(_columns(structure)):
-            a, b = u @ omega[t, :, :d].T, v @ omega[t, :, d:].T
-            left = _left(a, waves[t], by_policy[t], updates)  # (p, m, 2F + n)
-            right = jnp.concatenate([jnp.cos(b), jnp.sin(b), by_environment[t]], axis=1)  # (N, 2F + n)
-            if columns.isdisjoint(others):
-                total = total + (left @ right[0])[:, :, None]
-            elif columns.isdisjoint(own):
-                total = total + (left[:, 0] @ right.T)[:, None]
-            else:
-                total = total + left @ right.T
-        return total
+    def one(given: tuple[Group, Section]) -> Array:
+        return jnp.moveaxis(at_policies(structure, given[0], spread(structure, *given), pi), 1, 0)
 
-    given = paths.given
-    found = lax.map(one, (given.hyper, given.inputs, paths.frequencies, paths.waves, paths.updates))
-    return found.reshape(-1, len(pi), len(theta))
+    every = groups(paths)  # sections are computed outside of the loop over groups: inside, XLA would do it again for each path
+    sections = jax.vmap(lambda group: section(structure, group, theta))(every)
+    return lax.map(one, (every, sections)).reshape(-1, len(pi), len(theta))
+
+
+def groups(paths: Paths) -> Group:
+    """Return the groups of the paths: leading axis g."""
+    return Group(paths.given.hyper, paths.given.inputs, paths.frequencies, paths.waves, paths.updates)
+
+
+def section(structure: Structure, group: Group, theta: Array) -> Section:
+    """Return the share of environments (N, e) in the paths of a group."""
+    d, others, terms = structure.policy_dim, structure.environment_columns, _terms(structure)
+    v = structure.warp(group.hyper, theta, others)
+    correlations = environment_parts(structure, group.hyper, group.inputs[:, d:], v, others)
+    waves = {t: cosine_and_sine(group.frequencies[t, :, d:] @ v.T) for t in (*terms.joint, *terms.environment)}
+    alone = jnp.zeros((group.updates.shape[1], len(theta)))
+    # A term of the environment alone is the same at all policies, so any will do.
+    constants = policy_parts(structure, group.hyper, group.inputs[:1, :d], group.inputs[:, :d])
+    for t in terms.environment:
+        (a, b), (cosine, sine) = group.waves[t], waves[t]
+        alone = alone + a.T @ cosine + b.T @ sine + (group.updates * constants[t].T).T @ correlations[t]
+    return Section(tuple((*waves[t], correlations[t]) for t in terms.joint), alone)
+
+
+def spread(structure: Structure, group: Group, section: Section) -> Spread:
+    """Return the paths of a group as functions of the features of policies.
+
+    For a wave with the argument A + B, where A is the policy's share and B the environment's,
+
+        a cos(A + B) + b sin(A + B) = cos A (a cos B + b sin B) + sin A (b cos B - a sin B)
+
+    The features are cos A, sin A and the correlations with the policies of the data.
+    """
+    joint, terms = [], _terms(structure)
+    for t, parts in zip(terms.joint, section.joint, strict=True):
+        cosine, sine, correlations = (part[:, None] for part in parts)
+        a, b, v = (part[:, :, None] for part in (*group.waves[t], group.updates))
+        rows = a * cosine + b * sine, b * cosine - a * sine, v * correlations
+        joint.append(jnp.concatenate([row.reshape(len(row), -1) for row in rows]))
+    policy = [jnp.concatenate([*group.waves[t], group.updates]) for t in terms.policy]
+    return Spread(tuple(joint), tuple(policy), section.environment)
+
+
+def at_policies(structure: Structure, group: Group, spread: Spread, pi: Array) -> Array:
+    """f of the paths of a group at policies (m, d): (m, p, N)."""
+    d, terms = structure.policy_dim, _terms(structure)
+    u = structure.warp(group.hyper, pi, structure.policy_columns)
+    correlations = policy_parts(structure, group.hyper, u, group.inputs[:, :d])
+
+    def features(t: int) -> Array:
+        return jnp.concatenate([*cosine_and_sine(u @ group.frequencies[t, :, :d].T), correlations[t]], axis=1)
+
+    total = spread.environment[None]
+    for t, factors in zip(terms.policy, spread.policy, strict=True):
+        total = total + (features(t) @ factors)[:, :, None]
+    for t, factors in zip(terms.joint, spread.joint, strict=True):
+        total = total + (features(t) @ factors).reshape(len(pi), *spread.environment.shape)
+    return total
 
 
 def at_pairs(structure: Structure, paths: Paths, x: Array) -> Array:
@@ -121,9 +187,25 @@ def awaiting(structure: Structure, paths: Paths, x: Array) -> Paths:
     return paths._replace(given=grown, updates=updates)
 
 
-def _columns(structure: Structure) -> list[set[int]]:
-    """Return the columns that each term of the kernel depends on."""
-    return [{column for i in term for column in structure.leaves[i].columns} for term in structure.kernel.terms]
+class _Terms(NamedTuple):
+    """The numbers of the kernel's terms, by what they depend on."""
+
+    joint: list[int]  # policy and environment
+    policy: list[int]  # the policy alone, or nothing
+    environment: list[int]  # the environment alone
+
+
+def _terms(structure: Structure) -> _Terms:
+    found = _Terms([], [], [])
+    for t, term in enumerate(structure.kernel.terms):
+        columns = {column for i in term for column in structure.leaves[i].columns}
+        if columns.isdisjoint(structure.environment_columns):
+            found.policy.append(t)
+        elif columns.isdisjoint(structure.policy_columns):
+            found.environment.append(t)
+        else:
+            found.joint.append(t)
+    return found
 
 
 def _frequencies(structure: Structure, hyper: Hyper, key: Array, count: int) -> Array:
@@ -157,20 +239,6 @@ def _rows(key: Array, count: int, width: int) -> Array:
 
 def _prior(omega: Array, waves: Array, u: Array) -> Array:
     """The draws of the prior at warped inputs u, (m, D): (m, p)."""
-    angles = jnp.einsum("md,tfd->tmf", u, omega)
-    both = jnp.concatenate([jnp.cos(angles), jnp.sin(angles)], axis=-1)
-    return jnp.einsum("tmf,tfp->mp", both, waves.reshape(len(waves), -1, waves.shape[-1]))
-
-
-def _left(angles: Array, waves: Array, correlations: Array, updates: Array) -> Array:
-    """Return the policies' side of the matrix product: (p, m, 2F + n).
-
-    angles         (m, F)     the policies' share of the arguments, A
-    waves          (2, F, p)  weights a and b
-    correlations   (m, n)     of the policies with the data
-
-        a cos(A + B) + b sin(A + B) = cos B (a cos A + b sin A) + sin B (b cos A - a sin A)
-    """
-    cosine, sine = jnp.cos(angles)[None], jnp.sin(angles)[None]
-    a, b = waves[0].T[:, None], waves[1].T[:, None]
-    return jnp.concatenate([a * cosine + b * sine, b * cosine - a * sine, correlations[None] * updates.T[:, None]], axis=-1)
+    cosine, sine = cosine_and_sine(u @ omega.reshape(-1, omega.shape[-1]).T)
+    a, b = (waves[:, i].reshape(cosine.shape[1], -1) for i in range(2))
+    return cosine @ a + sine @ b

@@ -26,7 +26,7 @@ import jax.numpy as jnp
 from jax import Array, lax, random
 
 from aloq.gp.hyper import Structure
-from aloq.gp.paths import Paths, at_pairs, awaiting, draw, on_grid
+from aloq.gp.paths import Group, Paths, Section, Spread, at_pairs, at_policies, awaiting, draw, groups, section, spread
 from aloq.gp.posterior import FLOOR, Points, condition
 from aloq.numerics.compiled import compiled
 from aloq.problem.valuation import Valuation
@@ -35,8 +35,8 @@ from aloq.problem.valuation import Valuation
 RIDGE = 1e-3
 # A quantity whose standard deviation over the draws is below this part of its scale is known.
 KNOWN = 1e-6
-# Policies whose draws are computed at once. More would need more memory and be no faster.
-BLOCK = 128
+# The most policies whose draws are computed at once. More would not fit into the cache of a core.
+BLOCK = 200
 
 
 class Units(NamedTuple):
@@ -80,14 +80,23 @@ class Sampled:
 
     def draws(self, pi: Array) -> Array:
         """F_s of policies (m, d): (S, m)."""
-        m, block = len(pi), min(len(pi), BLOCK)
-        blocks = jnp.concatenate([pi, jnp.repeat(pi[:1], -m % block, axis=0)]).reshape(-1, block, pi.shape[1])
-        found = lax.map(self._block, blocks)  # (blocks, S, block)
-        return jnp.moveaxis(found, 0, 1).reshape(found.shape[1], -1)[:, :m]
+        m, count = len(pi), -(-len(pi) // BLOCK)
+        blocks = jnp.concatenate([pi, jnp.repeat(pi[:1], -m % count, axis=0)]).reshape(count, -1, pi.shape[1])
 
-    def _block(self, pi: Array) -> Array:
-        h = jax.vmap(lambda paths: on_grid(self.structure, paths, pi, self.theta))(self.paths)
-        return self._value(h, pi[:, None], self.theta) @ self.weights
+        def one(given: tuple[Group, Section]) -> Array:  # leading axis Q
+            ready = given[0], jax.vmap(partial(spread, self.structure))(*given)
+            return lax.map(lambda block: self._objective(*ready, block), blocks).reshape(count * blocks.shape[1], -1)[:m].T
+
+        # Groups come one after another, so that the numbers of one group stay in the cache. Sections
+        # come from outside of that loop. Inside it, XLA would compute a cosine again for each path.
+        every = jax.tree.map(lambda part: jnp.swapaxes(part, 0, 1), jax.vmap(groups)(self.paths))  # (g, Q)
+        sections = jax.vmap(jax.vmap(lambda group: section(self.structure, group, self.theta)))(every)
+        return lax.map(one, (every, sections)).reshape(-1, m)
+
+    def _objective(self, group: Group, spread: Spread, pi: Array) -> Array:
+        """F_s of policies (m, d) on the paths of one group of each measure: (m, p)."""
+        h = jax.vmap(lambda *given: at_policies(self.structure, *given, pi))(group, spread)  # (Q, m, p, N)
+        return self._value(h, pi[:, None, None], self.theta) @ self.weights
 
     def mean(self, pi: Array) -> Array:
         return jnp.mean(self.draws(pi), axis=0)[None]

@@ -62,6 +62,13 @@ def draw(structure: Structure, seed: int) -> Array:
     return zeta
 
 
+def test_the_covariance_is_symmetric_to_the_last_bit(structure: Structure) -> None:
+    """Factorisations read one triangle of it."""
+    data = padded(*points(), SIZE)
+    k = np.asarray(covariance(structure, jnp.asarray(draw(structure, 1)), data.x, data.mask))
+    np.testing.assert_array_equal(k, k.T)
+
+
 def density(structure: Structure, zeta: Array, x: Array, y: Array) -> float:
     """log N(y; 0, K) by scipy, without the constant."""
     normal = stats.multivariate_normal(np.zeros(len(y)), Dense(structure, zeta).gram(x))

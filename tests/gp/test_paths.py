@@ -15,9 +15,9 @@ from gp_dense import Array, Dense
 from quadrature_cases import COMPOSED, DISCRETE, Case, hyperparameters, observations, points
 
 from aloq.gp import paths as module
+from aloq.gp import posterior
 from aloq.gp.kernel import Constant, Matern52, Same
 from aloq.gp.paths import Paths, awaiting
-from aloq.gp.posterior import condition
 from aloq.methods.model import Model
 from aloq.numerics.computing import computing
 
@@ -26,6 +26,7 @@ GROUPS, DRAWS, FREQUENCIES = 256, 8, 64
 draw = jax.jit(module.draw, static_argnums=(0, 4, 5))
 on_grid = jax.jit(module.on_grid, static_argnums=0)
 at_pairs = jax.jit(module.at_pairs, static_argnums=0)
+condition = jax.jit(posterior.condition, static_argnums=0)
 CASES = {
     "se, choices": DISCRETE["choices"],
     "matern52, warped": DISCRETE["one"],

@@ -18,7 +18,7 @@ from aloq.numerics.computing import computing
 from aloq.problem.problem import Problem
 from aloq.quadrature import sampled as module
 from aloq.quadrature.nodes import averaged_over
-from aloq.quadrature.sampled import Sampled, Units, believe
+from aloq.quadrature.sampled import BLOCK, Sampled, Units, believe
 
 CASES = {"main effects": COMPOSED["main effects"], "one": DISCRETE["one"], "choices": DISCRETE["choices"]}
 
@@ -138,11 +138,11 @@ def test_what_the_formula_gives_no_value_for_counts_as_the_worst() -> None:
 def test_policies_are_computed_in_blocks_and_alone_alike() -> None:
     case = CASES["main effects"]
     x, y = observations(case)
-    pi: Any = np.random.default_rng(1).uniform(size=(150, case.dim))
+    pi: Any = np.random.default_rng(1).uniform(size=(BLOCK + 21, case.dim))
     with computing():
         belief = sampled(case, x, y, draws=8)
-        together, alone = draws_of(belief, pi), draws_of(belief, pi[140:])
-    np.testing.assert_allclose(np.asarray(together)[:, 140:], alone, atol=1e-10)
+        together, alone = draws_of(belief, pi), draws_of(belief, pi[BLOCK + 11 :])
+    np.testing.assert_allclose(np.asarray(together)[:, BLOCK + 11 :], alone, atol=1e-10)
 
 
 def test_another_formula_takes_the_same_paths_without_another_program() -> None:

@@ -49,7 +49,8 @@ class MeasuresModel:
 
     `kernel` is that of every measure. By default it has main effects, and for an archive also a
     part of its own for each policy. `draws` is the number of paths for each hyperparameter sample.
-    `frequencies` is the number of random waves of each term of the kernel.
+    `frequencies` is the number of random waves of each term of the kernel. It can be small, because
+    each hyperparameter sample draws its own.
     """
 
     kernel: Kernel | None = None

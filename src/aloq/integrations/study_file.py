@@ -28,6 +28,7 @@ from aloq.problem.spaces import checked_policy, space_of
 from aloq.problem.variables import Archive, Choice, Integer, Real
 from aloq.study.arguments import check_seed, check_timeout
 from aloq.study.checks import whole
+from aloq.study.journal.header import earlier_default
 from aloq.study.running.loop import PATIENCE
 from aloq.study.study import Study
 
@@ -59,8 +60,8 @@ class Settings:
 
     def opened(self, problem: Problem) -> Study:
         """Begin or continue the study of a problem with these settings."""
-        method = None if self.method == registry.DEFAULT else registry.named(self.method)
-        return Study(problem, method, self.journal, self.seed)
+        earlier = earlier_default(self.journal) if self.method == registry.DEFAULT else None
+        return Study(problem, earlier or registry.named(self.method), self.journal, self.seed)
 
 
 RUN_KEYS = tuple(field.name for field in fields(Settings))

@@ -204,9 +204,7 @@ def test_unwarped_columns_have_shape_one() -> None:
 
 
 def test_model_mistakes_are_named() -> None:
-    with pytest.raises(
-        ProblemError, match=r"`kernel` must be one of 'se', 'matern52', 'varying', but it is 'matern'\. Did you mean 'matern52'\?"
-    ):
+    with pytest.raises(ProblemError, match=r"`kernel` must be one of .*'varying', but it is 'matern'\. Did you mean 'matern52'\?"):
         Model(kernel="matern")
     with pytest.raises(ProblemError, match="`warp` must be one of 'beta', 'kumaraswamy', 'none', but it is 'cubic'"):
         Model(warp="cubic")

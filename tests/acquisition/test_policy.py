@@ -14,7 +14,7 @@ from scipy import integrate, stats
 
 from aloq.acquisition.average import expected, total
 from aloq.acquisition.intensify import Intensify
-from aloq.acquisition.policy import EI, UCB, PolicyRule, expected_improvement
+from aloq.acquisition.policy import EI, UCB, LogEI, PolicyRule, expected_improvement, log_h
 from aloq.problem import codec
 from aloq.problem.errors import ProblemError
 from aloq.quadrature.belief import Belief
@@ -114,6 +114,46 @@ def test_expected_improvement_stays_a_number(ratio: float) -> None:
     assert float(value) == pytest.approx(max(ratio, 0), abs=0.4)
 
 
+def weighed_tail(z: float, power: int) -> float:
+    """∫ t^power exp(z t - t²/2) dt over t > 0: no terms cancel. For large |z| in units of 1 / |z|."""
+    s = max(1.0, abs(z))
+    end = 60 if z < 0 else s * (z + 12)
+    integral, _ = integrate.quad(lambda u: u**power * np.exp(z * u / s - (u / s) ** 2 / 2), 0, end, limit=500)
+    return float(integral / s ** (power + 1))
+
+
+@pytest.mark.parametrize("z", [-1e6, -101.0, -99.0, -40.0, -5.0, -1.001, -0.999, 0.0, 3.0])
+def test_the_logarithm_of_improvement_and_its_slope(z: float) -> None:
+    """h(z) = phi(z) ∫ t exp(z t - t²/2) dt, and Phi(z) is the same integral without t."""
+    height, slope = jax.value_and_grad(log_h)(z)
+    assert float(height) == pytest.approx(stats.norm.logpdf(z) + np.log(weighed_tail(z, 1)), rel=1e-9)
+    assert float(slope) == pytest.approx(weighed_tail(z, 0) / weighed_tail(z, 1), rel=1e-7)  # 1 - |z| R loses up to 8 digits
+
+
+def test_log_ei_is_the_logarithm_of_ei() -> None:
+    scene = line()
+    plain, log = (np.asarray(score(rule, scene.belief, PI, PI[4])) for rule in (EI(), LogEI()))
+    likely = plain > 1e-12 * plain.max()  # smaller ones lose digits where two terms cancel
+    assert likely.sum() >= 4
+    np.testing.assert_allclose(log[likely], np.log(plain[likely]), atol=1e-3)
+    assert np.all(np.isfinite(log))
+
+
+def test_log_ei_tells_hopeless_policies_apart() -> None:
+    """Where EI is 0 everywhere, its logarithm still falls with the gap."""
+    gaps = jnp.linspace(-80, -50, 7)
+    assert np.all(np.asarray(expected_improvement(gaps, jnp.ones(7))) == 0)
+    assert np.all(np.diff(np.asarray(jax.vmap(log_h)(gaps))) > 0)
+
+
+def test_a_chance_of_success_multiplies_the_improvement() -> None:
+    scores, chance = jnp.log(jnp.array([2.0, 4.0])), jnp.array([0.5, 0.0])
+    weighed = np.asarray(LogEI().with_chance(scores, chance, jnp.asarray(-1.0)))
+    assert weighed[0] == pytest.approx(0.0)
+    assert np.isfinite(weighed[1])
+    assert weighed[1] < -700
+
+
 @pytest.mark.parametrize("kappa", [-1.0, np.inf, np.nan])
 def test_ucb_mistakes_are_named(kappa: float) -> None:
     with pytest.raises(ProblemError, match="`kappa` must be a number of at least 0, but it is"):
@@ -133,6 +173,6 @@ def test_the_leader_is_simulated_again_while_in_doubt() -> None:
     assert not Intensify(0.1).deserved(0.05, 1.0)
 
 
-@pytest.mark.parametrize("rule", [UCB(), UCB(3.0), EI(), Intensify(), Intensify(0.0)])
+@pytest.mark.parametrize("rule", [UCB(), UCB(3.0), EI(), LogEI(), Intensify(), Intensify(0.0)])
 def test_rules_survive_json(rule: object) -> None:
     assert codec.from_json(codec.to_json(rule)) == rule

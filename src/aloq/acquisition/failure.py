@@ -139,10 +139,7 @@ def _lowest(rule: PolicyRule, belief: Belief, pi: Array, reference: Any) -> Arra
 
 @dataclass(frozen=True)
 class Feasible(PolicyRule):
-    """A rule that multiplies another rule's score by the chance that the policy can be simulated.
-
-    The score is counted from that of the worst known policy. Scores below that stay as they are.
-    """
+    """A rule that weighs another rule's score by the chance that the policy can be simulated."""
 
     rule: PolicyRule
     # The rule is a static argument, and arrays cannot be part of one. So `failures` is not compared
@@ -156,8 +153,10 @@ class Feasible(PolicyRule):
 
     def score(self, belief: Belief, pi: Array, reference: Any) -> Array:
         inner, floor, failures = reference
-        gain = self.rule.score(belief, pi, inner) - floor
-        return jnp.where(gain > 0, gain * failures.chance(pi), gain)
+        return self.rule.with_chance(self.rule.score(belief, pi, inner), failures.chance(pi), floor)
+
+    def spread(self, scores: Array) -> Array:
+        return self.rule.spread(scores)
 
     def after_first(self) -> PolicyRule:
         return Feasible(self.rule.after_first(), self.failures)

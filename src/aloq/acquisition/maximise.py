@@ -184,7 +184,7 @@ def _climb(rule: PolicyRule, climbs: int, turns: int, belief: Belief, starts: Ar
     """
     scores = rule.score(belief, starts, reference)
     best = starts[lax.top_k(scores, climbs)[1]]
-    spread = jnp.maximum(jnp.std(scores), 1e-12)
+    spread = rule.spread(scores)
 
     def cost(v: Array, start: Array) -> Array:
         pi = jnp.where(movable, jnp.sin(v) ** 2, start)

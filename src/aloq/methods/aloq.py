@@ -21,7 +21,7 @@ from aloq.acquisition.failure import learn
 from aloq.acquisition.intensify import Intensify
 from aloq.acquisition.maximise import Direct, Maximiser, MultiStart
 from aloq.acquisition.pair import PairRule
-from aloq.acquisition.policy import EI, UCB, PolicyRule
+from aloq.acquisition.policy import EI, UCB, LogEI, PolicyRule
 from aloq.methods.design import design_point
 from aloq.methods.history import Array, History
 from aloq.methods.interface import Prediction, Recommendation, State, Suggestion
@@ -61,7 +61,7 @@ class ALOQ:
     absent_in_files: ClassVar[dict[str, Any]] = {"measures": None}
 
     model: BeliefModel = VARYING_MODEL
-    policy_rule: PolicyRule = field(default_factory=EI)
+    policy_rule: PolicyRule = field(default_factory=LogEI)
     environment_rule: EnvironmentRule = field(default_factory=VarianceReduction)
     maximiser: Maximiser = field(default_factory=MultiStart)
     intensify: Intensify | None = field(default_factory=Intensify)
@@ -197,4 +197,4 @@ class ALOQ:
 
 
 # What `ALOQ()` was in earlier versions. Journals that were begun with it go on with it.
-EARLIER_DEFAULTS = (ALOQ(model=Model(), measures=None),)  # 0.1.0
+EARLIER_DEFAULTS = (ALOQ(model=Model(), policy_rule=EI(), measures=None),)  # 0.1.0

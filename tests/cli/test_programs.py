@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from study_processes import LONGEST
 from typer.testing import CliRunner, Result
 
 from aloq.cli import opening
@@ -383,7 +384,7 @@ def test_texts_that_no_terminal_can_show_end_no_command(tmp_path: Path) -> None:
         study.tell(study.ask(), 1.0)
     commands = (["ask", "s.jsonl"], ["best", "s.jsonl"], ["export", "s.jsonl", "-o", "t.csv"], ["fail", "s.jsonl", "1", "a \ud800 b"])
     for words in commands[:3]:
-        done = subprocess.run([sys.executable, "-m", "aloq", *words], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([sys.executable, "-m", "aloq", *words], capture_output=True, text=True, timeout=LONGEST, check=False)
         assert done.returncode == 0, done.stderr
         assert words[0] == "export" or r"\ud800" in done.stdout
     assert call(*commands[3]).exit_code == 0

@@ -12,6 +12,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from study_processes import LONGEST
 from typer.testing import CliRunner, Result
 
 from aloq.cli.main import app
@@ -55,11 +56,11 @@ def test_watch_serves_until_it_is_interrupted(journal: Path) -> None:
         assert process.stdout is not None
         line = process.stdout.readline()
         (url,) = re.findall(r"http://127\.0\.0\.1:\d+/", line)
-        with urllib.request.urlopen(f"{url}data.json", timeout=30) as answer:
+        with urllib.request.urlopen(f"{url}data.json", timeout=LONGEST) as answer:
             assert json.load(answer)["counts"]["told"] == 6
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=LONGEST)
     assert process.returncode == 130
 
 

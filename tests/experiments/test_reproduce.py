@@ -8,8 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import Any
 import experiments_toys as toys
 import pandas as pd
 import pytest
+from study_processes import LONGEST, eventually
 
 import aloq
 from aloq.experiments import extras, pool, registry, store
@@ -65,13 +64,6 @@ def start(tmp_path: Path, perform: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, str(script), str(tmp_path / "out"), perform], env=env, stdout=subprocess.DEVNULL)
 
 
-def eventually(check: Callable[[], bool]) -> bool:
-    limit = time.monotonic() + 40
-    while not check() and time.monotonic() < limit:
-        time.sleep(0.05)
-    return check()
-
-
 def running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -107,7 +99,7 @@ def test_ctrl_c_ends_the_workers_and_keeps_what_is_finished(tmp_path: Path) -> N
     process = start(tmp_path, "hanging")
     assert eventually(lambda: len(lines(tmp_path / "out")) == 3)
     process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 130
+    assert process.wait(LONGEST) == 130
     assert eventually(lambda: workers_gone(tmp_path))
     assert len(lines(tmp_path / "out")) == 3
 

@@ -41,7 +41,8 @@ def played(request: pytest.FixtureRequest) -> tuple[Method, Play]:
 
 def at(study: Play, step: int) -> tuple[History, State | None]:
     """History and state with which suggestion number `step` was made."""
-    history = replace(study.history, told=study.history.told[:step], values=study.history.values[:step], asked=step)
+    none = study.history.pending[:0]
+    history = History.of(study.history.told[:step], study.history.values[:step], none, none, step)
     return history, study.suggestions[step - 1].state
 
 

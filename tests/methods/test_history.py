@@ -32,6 +32,11 @@ def test_a_simulator_is_deterministic_if_all_repeats_agree(values: list[float], 
     assert history(values).deterministic is deterministic
 
 
+def test_a_history_is_whole() -> None:
+    with pytest.raises(ValueError, match=r"but got 3 pairs, 2 values and 2 rows of measures\. Make one with `History\.of`"):
+        replace(history([1.0, 2.0]), told=PAIRS[:3])
+
+
 def test_confirming_repeats_are_left_out_in_order() -> None:
     distinct = history([1.0, 2.0, 1.0, 5.0, 2.0]).distinct()
     np.testing.assert_array_equal(distinct.told, PAIRS[[0, 1, 3]])

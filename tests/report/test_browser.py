@@ -272,7 +272,7 @@ def test_a_watched_page_follows_the_study(page: Any, tmp_path: Path) -> None:
         page.get("about:blank")
 
 
-def _wait(happened: Any, seconds: float = 10.0) -> None:
+def _wait(happened: Any, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < end, "it did not happen in time"

@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode
 import numpy as np
 import pytest
 from report_studies import Glance, Priced, glanced, measured, small_problem
+from study_processes import LONGEST
 
 from aloq.methods.aloq import ALOQ
 from aloq.methods.measures_model import MeasuresModel
@@ -219,13 +220,13 @@ def test_a_server_that_ends_waits_for_what_is_computed_and_computes_no_more(pric
 
     def slow(study: Study, value: str) -> Best:
         begun.set()
-        assert go_on.wait(30)
+        assert go_on.wait(LONGEST)
         return Best({"reach": 0.5}, 1.0, 0.1)
 
     monkeypatch.setattr(Study, "best", slow)
     asking, ending = threading.Thread(target=watched.best, args=["distance"]), threading.Thread(target=watched.close)
     asking.start()
-    assert begun.wait(30)
+    assert begun.wait(LONGEST)
     ending.start()
     ending.join(0.1)
     assert ending.is_alive()

@@ -55,10 +55,10 @@ def test_telling_what_is_no_number_says_why(problem: Problem, name: str) -> None
     study = Study(problem, Alert())
     trial = study.ask()
     make, message = ODD[name]
-    start = time.perf_counter()
+    start = time.thread_time()
     with pytest.raises(StudyError, match=message) as caught:
         study.tell(trial, make())
-    assert time.perf_counter() - start < 2
+    assert time.thread_time() - start < 2
     assert str(caught.value).endswith(" If the simulation failed, say so with `study.fail(trial, reason)`.")
     assert study.counts == (0, 0, 1)
 
@@ -194,7 +194,7 @@ def test_a_state_that_is_nested_too_deeply_is_refused(path: Path, problem: Probl
 
 def test_a_choice_of_many_labels_takes_no_seconds(path: Path) -> None:
     labels = [f"v{i}" for i in range(100_000)]
-    start = time.perf_counter()
+    start = time.thread_time()
     problem = Problem({"x": (0.0, 1.0), "mode": Choice(labels)}, {"load": Discrete([0.0, 1.0])})
     with Study(problem, Alert(), journal=path) as study:
         for trial in study.ask(3):
@@ -203,7 +203,7 @@ def test_a_choice_of_many_labels_takes_no_seconds(path: Path) -> None:
         assert again.counts == (3, 0, 0)
         assert set(again.trials()["policy.mode"]) < set(labels)
         assert again.best().policy["mode"] in labels
-    assert time.perf_counter() - start < 20  # 3 s by itself; quadratic, it took hours, and 80 GB
+    assert time.thread_time() - start < 20  # 3 s by itself; quadratic, it took hours, and 80 GB
     with pytest.raises(ProblemError, match=r"'mode' must be one of \['v0', .*'v19'\] and 99980 more, but got 'v9x'\. Did you mean 'v"):
         again.predict([{"x": 0.5, "mode": "v9x"}])
     with pytest.raises(ProblemError, match=r"'mode': a Choice of the environment must have 4096 labels or fewer, but got 100000"):

@@ -25,6 +25,13 @@ class History:
     asked: int  # trials asked so far, whatever their outcome: n + p + q
     deterministic: bool  # whether some pairs were simulated again, and always gave exactly the same
 
+    def __post_init__(self) -> None:
+        if not len(self.told) == len(self.values) == len(self.measures):
+            raise ValueError(
+                "A history has one value and one row of measures for each told pair, but got "
+                f"{len(self.told)} pairs, {len(self.values)} values and {len(self.measures)} rows of measures. Make one with `History.of`."
+            )
+
     @classmethod
     def of(cls, told: Array, values: Array, pending: Array, failed: Array, asked: int, measures: Array | None = None) -> History:
         """Return a history. Finds out whether the simulator repeats itself exactly."""

@@ -21,6 +21,11 @@ class Returned(NamedTuple):
     value: float
     measures: dict[str, float]  # in the order of the problem; NaN where one does not exist
 
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of a record. JSON has no NaN, so a missing measure becomes null."""
+        measures = {name: None if math.isnan(number) else number for name, number in self.measures.items()}
+        return {"value": self.value} | ({"measures": measures} if measures else {})
+
 
 def floats(given: Any) -> float | dict[str, float]:
     """Return a return as floats, whatever types it is made of.

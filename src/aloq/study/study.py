@@ -13,21 +13,18 @@ from __future__ import annotations
 
 import importlib
 import itertools
-import math
 import os
-import sys
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from functools import partial
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
 
 import numpy as np
 
 from aloq.methods.interface import Method, Prediction, ShowsBelief
-from aloq.problem.errors import JournalError, StudyError
+from aloq.problem.errors import StudyError
 from aloq.problem.problem import Problem
 from aloq.study.arguments import check_executor, check_method, check_problem, check_seed, check_served, check_simulate, check_timeout
 from aloq.study.best import Best, recommended
@@ -35,30 +32,25 @@ from aloq.study.book import Book, Counts
 from aloq.study.checks import shown, storable, whole
 from aloq.study.drafting import Drafts
 from aloq.study.journal import header
-from aloq.study.journal.file import read
+from aloq.study.journal.file import begun
 from aloq.study.journal.record import Record
 from aloq.study.ledger import Ledger, replay
 from aloq.study.past import past_recommendations
 from aloq.study.question import question
 from aloq.study.returned import Told, returned
-from aloq.study.running import interrupts, scratch
+from aloq.study.running import interrupts
 from aloq.study.running.learning_process import LearningProcess
-from aloq.study.running.loop import PATIENCE, Flight, RunPlan, run
+from aloq.study.running.loop import PATIENCE, RunPlan
 from aloq.study.running.outcome import Simulate
-from aloq.study.running.prefetch import Prefetch
-from aloq.study.running.progress import Show, bar
-from aloq.study.running.workers import Executors, Workers
+from aloq.study.running.progress import Show
+from aloq.study.running.session import Session
+from aloq.study.running.workers import Executors
 from aloq.study.trial import Trial
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from aloq.methods.scaled_belief import ScaledBelief
-
-
-# A round of parallel trials is handed out in this many portions. So the first trials can start
-# before the last are chosen.
-_PORTIONS = 8
 
 
 class Study:
@@ -78,8 +70,7 @@ class Study:
         self._seed = check_seed(seed)
         check_served(self._method, problem.objective)
         self._computing = threading.RLock()
-        self._running = threading.Lock()  # held by the current `optimize`
-        self._flight: Flight | None = None  # of that `optimize`
+        self._session = Session()
         self._book = Book(problem, self._header, journal)
 
     def _header(self) -> Record:
@@ -88,7 +79,7 @@ class Study:
     @classmethod
     def resume(cls, path: str | os.PathLike[str]) -> Self:
         """Return the study whose journal is at `path`, exactly as it was."""
-        contents = _begun(path)
+        contents = begun(path)
         problem, method, seed = header.restore(contents.header, str(path))
         return cls(problem, method, path, seed)
 
@@ -98,7 +89,7 @@ class Study:
 
         Another process may be writing the file at the same time.
         """
-        contents = _begun(path)
+        contents = begun(path)
         problem, method, seed = header.restore(contents.header, str(path))
         study = cls(problem, method, seed=seed)
         replay(study._book.ledger, contents.records, str(path))
@@ -178,9 +169,7 @@ class Study:
         """
         way_out = " If the simulation failed, say so with `study.fail(trial, reason)`."
         found = returned(self._problem, self._book.awaited(trial), value, way_out)
-        measures = {name: None if math.isnan(number) else number for name, number in found.measures.items()}
-        report = {"event": "tell", "value": found.value} | ({"measures": measures} if measures else {})
-        self._book.settle(trial, report | {"seconds": seconds})
+        self._book.settle(trial, {"event": "tell", **found.fields(), "seconds": seconds})
 
     def fail(self, trial: Trial | SupportsIndex, reason: str = "", *, seconds: float | None = None) -> None:
         """Report that a simulation gave no value. Once this returns, the failure is on the disk."""
@@ -230,43 +219,10 @@ class Study:
         what was told is kept. docs/howto/robustness.md has the details.
         """
         plan = RunPlan(check_simulate(simulate), evaluations, parallel, retries, patience)
-        self._carry_out(plan, check_executor(executor), check_timeout(timeout), progress)
-
-    def _carry_out(self, plan: RunPlan, executor: Executors, timeout: float | None, progress: Show) -> None:
+        executor, timeout = check_executor(executor), check_timeout(timeout)
         self._book.check_open()
-        with interrupts.held(), self._alone():
-            try:
-                scratch.sweep()
-                self._run(plan, executor, timeout, progress)
-            except KeyboardInterrupt:
-                if self.journal is not None:
-                    kept = f"{self.evaluations} of {plan.evaluations} evaluations are kept in {self.journal}"
-                    print(f"Interrupted: {kept}. Run the script again to go on.", file=sys.stderr)
-                raise
-
-    def _run(self, plan: RunPlan, executor: Executors, timeout: float | None, progress: Show) -> None:
-        with ExitStack() as stack:
-            report = stack.enter_context(bar(progress, self.evaluations, plan.evaluations))
-            workers = stack.enter_context(closing(Workers(executor, plan.parallel, timeout)))
-            flight = self._flight = Flight(plan.simulate, workers, plan.retries, self._problem, lambda: not self.counts.told)
-            ask = partial(self._ask, together=math.ceil(plan.parallel / _PORTIONS))
-            if LearningProcess.needed(self._method, plan.parallel):
-                ask = partial(ask, learner=stack.enter_context(closing(LearningProcess(self._problem, self._method, self._seed))))
-            prefetch = stack.enter_context(closing(Prefetch(ask, self._book.left_over(), plan.parallel, flight.wake)))
-            run(self, flight, prefetch, plan, report)
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        if not self._running.acquire(blocking=False):
-            raise StudyError(
-                "One `optimize` at a time runs on a study, but another is under way. Wait for it to end, or give it `parallel` to simulate "
-                "more at once."
-            )
-        try:
-            yield
-        finally:
-            self._flight = None
-            self._running.release()
+        with self._session.alone():
+            self._session.carry_out(self, self._ask, self._book.left_over(), plan, executor, timeout, progress)
 
     def best(self, environment: Any = None, objective: Any = None, value: str | None = None) -> Best:
         """Return the policy believed best among those simulated.
@@ -347,9 +303,8 @@ class Study:
         The study can no longer ask or tell. A run in another thread ends.
         """
         with interrupts.held():
-            flight = self._flight
-            if self._book.close() and flight is not None:
-                flight.wake()
+            if self._book.close():
+                self._session.wake()
 
     def __enter__(self) -> Self:
         return self
@@ -361,16 +316,3 @@ class Study:
         told, failed, pending = self.counts
         kept = "" if self.journal is None else f", journal={str(self.journal)!r}"
         return f"<Study: {told} told, {failed} failed, {pending} pending{kept}>"
-
-
-class _Begun(NamedTuple):
-    header: Record
-    records: tuple[Record, ...]
-
-
-def _begun(path: str | os.PathLike[str]) -> _Begun:
-    """Return the contents of a journal that has at least a header."""
-    contents = read(path)
-    if contents.header is None:
-        raise JournalError(f"{path} is empty: there is no study to resume. Start one: aloq.Study(problem, journal={str(path)!r}).")
-    return _Begun(contents.header, contents.records)

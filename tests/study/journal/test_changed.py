@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from study_processes import eventually
+from study_processes import LONGEST, eventually
 from study_stub import Alert, simulate, slow
 
 from aloq.problem.errors import JournalChangedError, JournalError, StudyError
@@ -348,7 +348,7 @@ def test_a_parallel_run_ends_with_every_value_that_was_told(path: Path, problem:
         done = pool.submit(vandalise)
         with pytest.raises(JournalChangedError, match=r"the file has 0 bytes"):
             study.optimize(slow, 10_000, parallel=2, progress=False)
-        done.result(timeout=10)
+        done.result(timeout=LONGEST)
     assert path.read_bytes() == b""
     with Study.resume(path.with_name("walk.rescued.jsonl")) as again:
         assert again._book.ledger.log == study._book.ledger.log

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from study_processes import start
+from study_processes import LONGEST, start
 from study_stub import Alert, make_problem, simulate
 
 from aloq.problem.errors import AloqError, JournalError
@@ -254,7 +254,7 @@ try:
 except journal.JournalError as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LONGEST, check=False)
     assert "line 2: the line is damaged (it is longer than 16777216 bytes)" in done.stdout, done.stderr
 
 
@@ -378,6 +378,6 @@ finally:
 def test_a_folder_that_becomes_read_only_does_not_stop_telling() -> None:
     """The journal is open: only its name, not its content, belongs to the folder. A new journal there is refused."""
     process = start(READ_ONLY)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=LONGEST)
     assert "y.jsonl is not: Permission denied" in out, err
     assert "2 records" in out, err

@@ -9,13 +9,12 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
 import study_stub
-from study_processes import end, eventually, line, start
+from study_processes import LONGEST, end, eventually, line, start
 from study_stub import Alert, simulate
 
 from aloq.problem.errors import StudyError
@@ -35,18 +34,22 @@ def told(path: Path) -> int:
     return path.exists() and sum(record["event"] == "tell" for record in read(path).records)
 
 
-SCRIPT = "Study(make_problem(), Alert(), journal=sys.argv[1], seed=3).optimize(slow, 24)"
+SCRIPT = """
+study = Study(make_problem(), Alert(), journal=sys.argv[1], seed=3)
+def work(policy, environment):
+    return time.sleep(600) if study.counts.told == int(sys.argv[2]) else simulate(policy, environment)
+study.optimize(work, 24)
+"""
 
 
 def test_a_script_killed_in_the_middle_finishes_when_run_again(tmp_path: Path, problem: Problem) -> None:
     killed, straight = tmp_path / "killed.jsonl", tmp_path / "straight.jsonl"
     for kills in (2, 5):
-        process = start(SCRIPT, killed)
-        assert eventually(lambda: told(killed) >= kills)  # noqa: B023
+        process = start(SCRIPT, killed, kills)
+        assert eventually(lambda: told(killed) == kills)  # noqa: B023
         end(process)
-        assert told(killed) < 24
-    process = start(SCRIPT, killed)
-    assert process.wait(30) == 0
+    process = start(SCRIPT, killed, 24)
+    assert process.wait(LONGEST) == 0
     end(process)
     with Study(problem, Alert(), journal=straight, seed=3) as study:
         study.optimize(simulate, 24, progress=False)
@@ -71,7 +74,7 @@ except KeyboardInterrupt:
     process = start(code, path if journal else "")
     assert line(process) == "hanging"
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=LONGEST)
     assert process.returncode == -signal.SIGINT
     assert out == "caught 3 0 1\n"
     notice = [line for line in err.splitlines() if line.startswith("Interrupted: ")]
@@ -93,7 +96,7 @@ with ProcessPoolExecutor(2) as pool:
     process = start(code, path)
     assert eventually(lambda: told(path) >= 4)
     os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=LONGEST)
     assert process.returncode != 0
     assert f"Interrupted: {told(path)} of 1000 evaluations are kept in {path}." in err
     with Study.resume(path) as study:
@@ -168,7 +171,7 @@ study.tell(trials[1], 2.0)
 os._exit(0)
 """
     process = start(code, path)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=LONGEST)
     assert (out, err) == ("StudyError True True\n", "")
     with Study.resume(path) as study:
         assert study.counts == (2, 0, 1)
@@ -187,7 +190,7 @@ assert study.counts == (1, 0, 1)
 print(study.ask().policy == aloq.Study(study.problem).ask(3)[2].policy, study.trials()["policy.kp"][1] == {following.policy["kp"]!r})
 """
     process = start(code)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=LONGEST)
     assert (out, err) == ("True True\n", "")
 
 
@@ -197,17 +200,17 @@ PARALLEL = "Study(make_problem(), Alert(), journal=sys.argv[1], seed=3).optimize
 def test_a_parallel_study_killed_at_random_moments_loses_nothing(path: Path) -> None:
     """What the journal shows after one kill is there after the next; nothing is told twice; benchmarks/kills.py kills more often."""
     before: dict[object, object] = {}
-    for wait in (1.1, 1.4, 1.25):
+    for more in (3, 6, 4):
         process = start(PARALLEL, path)
-        time.sleep(wait)
+        assert eventually(lambda: told(path) >= len(before) + more)  # noqa: B023
         end(process)
-        records = [record for record in read(path).records if record["event"] == "tell"] if path.exists() else []
+        records = [record for record in read(path).records if record["event"] == "tell"]
         values = {record["id"]: record["value"] for record in records}
         assert len(values) == len(records)
         assert before.items() <= values.items()
         before = values
     process = start(PARALLEL, path)
-    assert process.wait(60) == 0
+    assert process.wait(LONGEST) == 0
     end(process)
     with Study.resume(path) as study:
         assert study.counts == (40, 0, 0)
@@ -229,5 +232,5 @@ def test_a_simulating_process_ends_quietly_when_its_worker_is_gone(tmp_path: Pat
         ours.send_bytes(pickle.dumps((operator.eq, {}, {})))
         ours.recv_bytes()
     ours.close()
-    assert process.communicate(timeout=30)[1] == ""
+    assert process.communicate(timeout=LONGEST)[1] == ""
     assert process.returncode == -signal.SIGKILL

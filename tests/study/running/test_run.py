@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from study_processes import LONGEST
 from study_stub import Alert, simulate
 
 from aloq.problem.errors import StudyError
@@ -151,7 +152,7 @@ def test_one_in_flight_is_the_same_as_none(study: Study, problem: Problem) -> No
 @pytest.mark.parametrize("parallel", [2, 5])
 def test_so_many_are_in_flight_and_never_more_than_needed(study: Study, parallel: int) -> None:
     lock, running, most, calls = threading.Lock(), 0, 0, 0
-    first_round = threading.Barrier(parallel, timeout=30)
+    first_round = threading.Barrier(parallel, timeout=LONGEST)
 
     def watch(policy: dict[str, Any], environment: dict[str, Any]) -> float:
         nonlocal running, most, calls

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import study_stub
-from study_processes import end, eventually, line, start
+from study_processes import LONGEST, end, eventually, line, start
 from study_stub import Alert
 
 from aloq.problem.problem import Problem
@@ -126,7 +126,7 @@ os.wait()
 print(scratch.path.exists(), flush=True)
 """
     process = start(code)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=LONGEST)
     assert (out, err) == ("True\n", "")
     assert names(tmp) == []
 

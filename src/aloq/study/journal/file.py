@@ -168,6 +168,21 @@ def read(path: str | os.PathLike[str]) -> Contents:
         return scan(file, str(path))
 
 
+class Begun(NamedTuple):
+    """The contents of a journal that has at least a header."""
+
+    header: Record
+    records: tuple[Record, ...]
+
+
+def begun(path: str | os.PathLike[str]) -> Begun:
+    """Return the contents of the journal at `path`. Raises JournalError if it has no header."""
+    contents = read(path)
+    if contents.header is None:
+        raise JournalError(f"{path} is empty: there is no study to resume. Start one: aloq.Study(problem, journal={str(path)!r}).")
+    return Begun(contents.header, contents.records)
+
+
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
     try:

@@ -1,0 +1,96 @@
+"""What `Study.optimize` sets up: workers, a progress bar, and trials asked for in advance.
+
+The loop itself is `aloq.study.running.loop`.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from aloq.problem.errors import StudyError
+from aloq.study.running import interrupts, scratch
+from aloq.study.running.learning_process import LearningProcess
+from aloq.study.running.loop import Flight, RunPlan, run
+from aloq.study.running.prefetch import Prefetch
+from aloq.study.running.progress import Show, bar
+from aloq.study.running.workers import Executors, Workers
+from aloq.study.trial import Trial
+
+if TYPE_CHECKING:
+    from aloq.study.study import Study
+
+# (n, together, learner): see `Study._ask`
+Ask = Callable[[int, int, LearningProcess | None], Generator[Trial, None, None]]
+
+# A round of parallel trials is handed out in this many portions. So the first trials can start
+# before the last are chosen.
+_PORTIONS = 8
+
+
+class Session:
+    """The runs of a study, one at a time.
+
+    It holds no reference to the study between runs. So a study that nobody holds any more is gone
+    at once, and releases its journal.
+    """
+
+    def __init__(self) -> None:
+        self._running = threading.Lock()  # held by the current run
+        self._flight: Flight | None = None  # of that run
+
+    def wake(self) -> None:
+        """End the wait of a run for simulations, if there is a run."""
+        flight = self._flight
+        if flight is not None:
+            flight.wake()
+
+    def carry_out(
+        self, study: Study, ask: Ask, left: list[Trial], plan: RunPlan, executor: Executors, timeout: float | None, progress: Show
+    ) -> None:
+        """Run the plan. Trials in `left` come first, then those that `ask` gives."""
+        try:
+            scratch.sweep()
+            with ExitStack() as stack:
+                report = stack.enter_context(bar(progress, study.evaluations, plan.evaluations))
+                workers = stack.enter_context(closing(Workers(executor, plan.parallel, timeout)))
+                flight = self._flight = Flight(plan.simulate, workers, plan.retries, study.problem, lambda: not study.counts.told)
+                learner = _learner(stack, study, plan.parallel)
+                asking = partial(_asked, ask, math.ceil(plan.parallel / _PORTIONS), learner)
+                prefetch = stack.enter_context(closing(Prefetch(asking, left, plan.parallel, flight.wake)))
+                run(study, flight, prefetch, plan, report)
+        except KeyboardInterrupt:
+            if study.journal is not None:
+                kept = f"{study.evaluations} of {plan.evaluations} evaluations are kept in {study.journal}"
+                print(f"Interrupted: {kept}. Run the script again to go on.", file=sys.stderr)
+            raise
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Refuse a second run while one is under way."""
+        with interrupts.held():
+            if not self._running.acquire(blocking=False):
+                raise StudyError(
+                    "One `optimize` at a time runs on a study, but another is under way. Wait for it to end, or give it `parallel` to "
+                    "simulate more at once."
+                )
+            try:
+                yield
+            finally:
+                self._flight = None
+                self._running.release()
+
+
+def _learner(stack: ExitStack, study: Study, parallel: int) -> LearningProcess | None:
+    if not LearningProcess.needed(study.method, parallel):
+        return None
+    return stack.enter_context(closing(LearningProcess(study.problem, study.method, study.seed)))
+
+
+def _asked(ask: Ask, together: int, learner: LearningProcess | None, n: int) -> Generator[Trial, None, None]:
+    return ask(n, together, learner)

@@ -10,6 +10,9 @@ samples), forms the belief about fbar, and chooses policy and environment. Envir
 (two independent variables of 10 levels), 10,000 nodes (two of 100 levels), and an empirical joint
 sample of 10,000.
 
+With measures: the same function told as two measures and a formula, with 100 and 10,000 nodes. Each
+measure has a Gaussian process, and the average is taken over joint draws.
+
 BoTorch: `SingleTaskGP` with its default priors is fitted by maximum a posteriori. Then UCB on the
 expectation over 100 nodes (`ExpectationPosteriorTransform`) is maximised by `optimize_acqf` with
 its usual 10 restarts from 128 raw samples.
@@ -31,10 +34,22 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 SIZES = (32, 64, 128, 256, 512)
+MEASURED = {"measures": ("smooth", "margin"), "value": "smooth - 8 * (margin > 0) * a"}
+# Our columns of the table: the environment, and what a simulation reports.
+OURS: dict[str, tuple[str, dict[str, Any]]] = {
+    "100": ("100", {}),
+    "10000": ("10000", {}),
+    "joint": ("joint", {}),
+    "measures 100": ("100", MEASURED),
+    "measures 10000": ("10000", MEASURED),
+}
+# What is compared, by the names of the columns.
+RATIOS = (("100", "BoTorch"), ("10000", "100"), ("joint", "100"), ("measures 100", "100"), ("measures 10000", "measures 100"))
 
 
 def returns(x: np.ndarray) -> np.ndarray:
@@ -42,39 +57,50 @@ def returns(x: np.ndarray) -> np.ndarray:
 
     The function is smooth, with an event in a corner of the environment.
     """
+    smooth, margin = measures(x).T
+    return smooth - 8 * (margin > 0) * x[:, 0]
+
+
+def measures(x: np.ndarray) -> np.ndarray:
+    """Return what the function is made of at points (n, 4): its smooth part and the margin of the event, (n, 2)."""
     smooth = np.sin(5 * x[:, 0]) + np.cos(4 * x[:, 1] * (1 + x[:, 2])) + x[:, 3] ** 2
-    return smooth - 8 * (x[:, 2] > 0.8) * (x[:, 3] > 0.8) * x[:, 0]
+    return np.stack([smooth, np.minimum(x[:, 2], x[:, 3]) - 0.8], axis=1)
 
 
-def environment(kind: str) -> object:
+def environment(nodes: str) -> object:
     import aloq
 
-    if kind == "joint":
+    if nodes == "joint":
         rng = np.random.default_rng(7)
         return aloq.Samples(np.clip(0.5 + 0.2 * rng.standard_normal((10_000, 2)), 0, 1), names=["u", "v"])
-    levels = np.linspace(0, 1, {"100": 10, "10000": 100}[kind])
+    levels = np.linspace(0, 1, {"100": 10, "10000": 100}[nodes])
     return {"u": aloq.Discrete(levels), "v": aloq.Discrete(levels)}
 
 
-def ours(kind: str, n: int) -> Callable[[int], None]:
-    """Return a function that makes step number i: one more observation, one `suggest`."""
+def ours(nodes: str, n: int, told: dict[str, Any]) -> Callable[[int], None]:
+    """Return a function that makes step number i: one more observation, one `suggest`.
+
+    `told` says what a simulation reports: the arguments of the problem about measures, or none.
+    """
     import aloq
     from aloq.methods.history import History
 
-    encoding = aloq.Problem({"a": (0.0, 1.0), "b": (0.0, 1.0)}, environment(kind)).encoding
+    encoding = aloq.Problem({"a": (0.0, 1.0), "b": (0.0, 1.0)}, environment(nodes), **told).encoding
     rng = np.random.default_rng(n)
     theta = encoding.spread_environments(rng.uniform(size=(n + 64, len(encoding.factors))))
     x = np.concatenate([rng.uniform(size=(n + 64, 2)), theta], axis=1)
-    y = returns(x)
+    y, measured = returns(x), measures(x) if told else np.empty((len(x), 0))
     method = aloq.ALOQ(samples=16, initial=8)
-    none = x[:0]
-    start = n - 8
-    state = method.suggest(encoding, History.of(x[:start], y[:start], none, none, start), None, 0).state
+    none, start = x[:0], n - 8
+
+    def history(count: int) -> History:
+        return History.of(x[:count], y[:count], none, none, count, measured[:count])
+
+    state = method.suggest(encoding, history(start), None, 0).state
 
     def step(i: int) -> None:
         nonlocal state
-        count = start + 1 + i % 8  # ends at n: the size the row is named after
-        state = method.suggest(encoding, History.of(x[:count], y[:count], none, none, count), state, 0).state
+        state = method.suggest(encoding, history(start + 1 + i % 8), state, 0).state  # ends at n: the size the row is named after
 
     return step
 
@@ -113,13 +139,13 @@ def botorch(n: int) -> Callable[[int], None]:
 
 def measure(n: int, rounds: int, peers: bool) -> dict[str, float]:
     """Return the mean seconds of one step for each contender. Their rounds alternate."""
-    contenders: dict[str, Callable[[int], None]] = {kind: ours(kind, n) for kind in ("100", "10000", "joint")}
+    contenders = {name: ours(nodes, n, told) for name, (nodes, told) in OURS.items()}
     if peers:
-        contenders["botorch"] = botorch(n)
+        contenders["BoTorch"] = botorch(n)
     for step in contenders.values():
         for i in range(8):  # compile, and meet the occasional search for a mode
             step(i)
-            if step is contenders.get("botorch"):
+            if step is contenders.get("BoTorch"):
                 break
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for i in range(rounds):
@@ -158,18 +184,16 @@ def main() -> None:
 
     args.out.parent.mkdir(parents=True, exist_ok=True)
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
-    print("    n   ours 100   ours 10,000   ours joint   BoTorch 100 |  /BoTorch  10,000/100  joint/100   peak GiB")
+    names = (*OURS, "BoTorch")
+    print("    n" + "".join(f"{name:>15} s" for name in names) + " |" + "".join(f"{a + '/' + b:>28}" for a, b in RATIOS) + "  peak GiB")
     for n in map(int, args.sizes.split(",")):
-        row = measure(n, args.rounds, not args.no_botorch)
+        row = {"BoTorch": float("nan")} | measure(n, args.rounds, not args.no_botorch)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        peer = row.get("botorch", float("nan"))
-        print(
-            f"{n:5d} {row['100']:9.3f}s {row['10000']:12.3f}s {row['joint']:11.3f}s {peer:12.3f}s | {row['100'] / peer:9.2f}"
-            f" {row['10000'] / row['100']:11.2f} {row['joint'] / row['100']:10.2f} {peak:10.2f}",
-            flush=True,
-        )
+        seconds, ratios = [row[name] for name in names], [row[a] / row[b] for a, b in RATIOS]
+        parts = [f"{n:5d}", *(f"{one:17.3f}" for one in seconds), " |", *(f"{one:28.2f}" for one in ratios), f"{peak:10.2f}"]
+        print("".join(parts), flush=True)
         with args.out.open("a", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerow([n, row["100"], row["10000"], row["joint"], peer, peak])
+            csv.writer(file, lineterminator="\n").writerow([n, *seconds, peak])
     if args.cold_start:
         report_cold_start(args.out.parent)
 

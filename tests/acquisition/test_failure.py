@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from aloq.acquisition.failure import MOST, Failures, Points, _weights, learn, success
+from aloq.acquisition.failure import MOST, Failures, Points, _weights, learn, success, worth
 from aloq.numerics.computing import computing
 from aloq.problem.distributions import Discrete
 from aloq.problem.problem import Problem
@@ -75,6 +75,26 @@ def test_a_policy_is_not_condemned_for_one_environment(seed: int) -> None:
     assert chance(model, (0.3, 0.5), (0.9, 0.1)).min() > 0.9
     there, elsewhere = chance_of_pairs(model, np.array([[0.5, 0.5, 1.0, 0.5], [0.5, 0.5, 0.0, 0.5]]))
     assert there < 0.3 < 0.8 < elsewhere
+
+
+def test_where_nearly_all_fail_a_gain_counts_next_to_nothing() -> None:
+    model = learnt(120, lambda x: x[:, 2] > 0.9)
+    x = pairs(30, seed=4)
+    fails = x[:, 2] > 0.9
+    with computing():
+        chance, factor = success(model, x), worth(model, x)
+    np.testing.assert_array_equal(factor[~fails], chance[~fails])
+    assert fails.any()
+    assert factor[fails].max() < 1e-11
+
+
+def test_failures_at_random_are_never_hopeless() -> None:
+    """Nine of ten fail, wherever: the chances are small and all alike."""
+    x, b = pairs(60), np.arange(60) % 10 > 0
+    with computing():
+        found = learn(ENCODING, x[~b], x[b])
+        model = found._replace(weights=np.zeros(x.shape[1]))  # as where no column matters
+        np.testing.assert_array_equal(worth(model, x), success(model, x))
 
 
 def test_failures_at_random_say_the_same_everywhere() -> None:

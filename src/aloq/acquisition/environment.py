@@ -42,8 +42,8 @@ class EnvironmentRule(ABC):
         Avoids the environments `taken`, (k, e), in which this policy need not be simulated: it is
         out for simulation there, failed there, or is known there and sure to repeat.
 
-        `chance` gives the probability that a simulation of pairs, (q, D), does not fail. A
-        simulation that fails tells nothing.
+        `chance` gives the factor by which the gains of pairs, (q, D), count, because a simulation
+        that fails tells nothing (see `aloq.acquisition.failure.worth`).
         """
 
 
@@ -66,8 +66,7 @@ class Scored(EnvironmentRule):
     def scores(self, belief: Belief, pi: Points, theta: Points, chance: Chance | None = None) -> Points:
         """Return the gains of policy pi, (d,), in environments theta, (q, e): (q,).
 
-        They are averaged over the hyperparameter samples. With `chance`, they are multiplied by the
-        probability that the simulation does not fail.
+        They are averaged over the hyperparameter samples. With `chance`, they are multiplied by it.
         """
         x = paired(pi, theta)
         gains = np.asarray(_gains(self, belief, pi, pad(x, padded_size(len(x), 16))))[: len(x)]

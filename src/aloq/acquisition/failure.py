@@ -34,6 +34,10 @@ Points = NDArray[np.float64]
 LENGTHS = (0.5, 0.2, 0.08)  # length scales that a column may have, besides an infinite one
 MARGIN = 4.0  # nats that a column must gain: enough that none of many columns gets a weight by chance
 SWEEPS = 2
+# Pairs whose chance to succeed is below this share of the average are simulated last: nearly all of
+# them fail.
+HOPELESS = 0.2
+LAST = 1e-12  # what a gain there counts
 MOST = 256  # the latest told pairs, and the latest failed pairs, that are used
 NODES = 64  # environments that the chance of a policy is computed in
 
@@ -130,6 +134,16 @@ def _likelihood(squares: Points, b: Points) -> float:
 def success(failures: Failures, x: Points) -> Points:
     """Return the probability that simulations of pairs x, (q, D), do not fail: (q,)."""
     return 1 - np.asarray(_probability(failures, pad(x, padded_size(len(x), 16))))[: len(x)]
+
+
+def worth(failures: Failures, x: Points) -> Points:
+    """Return the factor by which the gains of pairs x, (q, D), count: (q,).
+
+    It is the probability that the simulation does not fail. But where nearly all simulations fail,
+    it is next to nothing. Otherwise the environment that would tell most would be tried on and on.
+    """
+    chance = success(failures, x)
+    return np.where(chance < HOPELESS * (1 - np.asarray(failures.rate)), LAST * chance, chance)
 
 
 @compiled(static=("rule",))

@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from aloq.acquisition.environment import EnvironmentRule, Scored, paired
-from aloq.acquisition.failure import Failures, chances, heeding, success
+from aloq.acquisition.failure import Failures, chances, heeding, worth
 from aloq.acquisition.intensify import Intensify
 from aloq.acquisition.maximise import Maximiser, around, exhaustive, most_promising, scattered, scored
 from aloq.acquisition.pair import PairRule
@@ -134,7 +134,7 @@ class WholeSpace(Search):
 
     def __init__(self, rules: Rules, now: Situation) -> None:
         self.rules, self.now = rules, now
-        self._chance = None if now.failures is None else partial(success, now.failures)
+        self._chance = None if now.failures is None else partial(worth, now.failures)
 
     def promising(self) -> Array:
         now, rule = self.now, heeding(self.rules.policy, self.now.failures)
@@ -223,7 +223,7 @@ class ListedPolicies(Search):
     def environment(self, pi: Array) -> Array:
         gain = self._environment.listed_gain(self._tables, _number(pi, self._policies)).mean(axis=0)
         if self.now.failures is not None:
-            gain = gain * success(self.now.failures, paired(pi, self._theta))
+            gain = gain * worth(self.now.failures, paired(pi, self._theta))
         return self._theta[top(gain, self._theta, self.now.history.taken(pi))]
 
     def await_pair(self, point: Array) -> None:

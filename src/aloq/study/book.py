@@ -25,6 +25,7 @@ from aloq.study.journal.record import Record, as_record
 from aloq.study.ledger import Ledger, replay
 from aloq.study.running import interrupts
 from aloq.study.trial import Trial
+from aloq.study.verification import Plan
 
 
 class Counts(NamedTuple):
@@ -122,6 +123,19 @@ class Book:
             self.ledger.apply(as_record("report of a simulation", {"event": report["event"], "id": number, **report}))
             self._handed.discard(number)
             self._save("It need not be told again: free space or restore access, and go on.")
+
+    def note(self, record: Record) -> None:
+        """Record something about fresh simulations. Once this returns, it is on the disk."""
+        with interrupts.held(), self._lock:
+            if self.closed or self.rescued is None:
+                self.check_open()
+            self.ledger.apply(as_record("record of a fresh simulation", record))
+            self._save("It need not be simulated again: free space or restore access, and go on.")
+
+    def plan(self, number: int) -> Plan:
+        """Return a plan of fresh simulations as it is now."""
+        with self._lock:
+            return self.ledger.plans[number]
 
     def awaited(self, trial: Trial | SupportsIndex) -> Trial:
         """Return a pending trial as it was asked for. Raise StudyError if there is none."""

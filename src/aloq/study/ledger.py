@@ -26,6 +26,7 @@ from aloq.problem.problem import Problem
 from aloq.study.checks import real, shown, storable
 from aloq.study.journal.record import Record, copied, field
 from aloq.study.trial import Trial
+from aloq.study.verification import Plan
 
 Status = Literal["pending", "told", "failed"]
 T = TypeVar("T", bound=np.generic)
@@ -86,6 +87,7 @@ class Ledger:
         self.entries: list[Entry] = []  # by id
         self.told: list[int] = []  # ids, in the order of telling
         self.failed: list[int] = []  # ids, in the order of failing
+        self.plans: list[Plan] = []  # fresh simulations, which the method does not see
         self._failure_value = failure_value
         self.measures = () if encoding.valuation is None else encoding.valuation.measures  # their names
         self._pending: dict[int, None] = {}  # ids, ascending
@@ -109,8 +111,13 @@ class Ledger:
             self._settle(record, status="told", value=value, measures=measures)
         elif event == "fail":
             self._settle(record, status="failed", reason=storable(field(record, "reason", str)))
+        elif event == "verify":
+            self.plans.append(Plan.of(record))
+            self.log.append(record)
+        elif event == "verified":
+            self._verified(record)
         else:
-            raise StudyError(f"The event of a record must be 'ask', 'tell' or 'fail', but is {shown(event)}.")
+            raise StudyError(f"The event of a record must be 'ask', 'tell', 'fail', 'verify' or 'verified', but is {shown(event)}.")
 
     def _ask(self, record: Record) -> None:
         number = field(record, "id", int)
@@ -138,6 +145,14 @@ class Ledger:
             self._returned.append(self.points[number])
             self._returns.append(counted)
             self._measured.append(measures)
+
+    def _verified(self, record: Record) -> None:
+        number = field(record, "plan", int)
+        if not 0 <= number < len(self.plans):
+            raise StudyError(f"A fresh simulation belongs to a plan, and there are {len(self.plans)}, but plan {number} came.")
+        value = real(field(record, "value", (int, float))) if "value" in record else self._failure_value
+        self.plans[number] = self.plans[number].with_outcome(record, value)
+        self.log.append(record)
 
     def take_back(self, count: int) -> None:
         """Remove the last `count` records, which must all be asks."""

@@ -40,12 +40,14 @@ from aloq.study.question import question
 from aloq.study.returned import Told, returned
 from aloq.study.running import interrupts
 from aloq.study.running.learning_process import LearningProcess
-from aloq.study.running.loop import PATIENCE, RunPlan
+from aloq.study.running.loop import PATIENCE, RunPlan, Target
 from aloq.study.running.outcome import Simulate
 from aloq.study.running.progress import Show
 from aloq.study.running.session import Session
 from aloq.study.running.workers import Executors
 from aloq.study.trial import Trial
+from aloq.study.verification import Verification
+from aloq.study.verifying import nothing_more, verification, verify
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -223,6 +225,45 @@ class Study:
         self._book.check_open()
         with self._session.alone():
             self._session.carry_out(self, self._ask, self._book.left_over(), plan, executor, timeout, progress)
+
+    def verify(
+        self,
+        simulate: Simulate,
+        evaluations: int = 40,
+        *,
+        policy: Mapping[str, Any] | None = None,
+        executor: Executors = None,
+        parallel: int = 1,
+        timeout: float | None = None,
+        retries: int = 0,
+        patience: int = PATIENCE,
+        progress: Show = True,
+    ) -> Verification:
+        """Check the expected return of a policy with fresh simulations: the recommended policy's.
+
+        `evaluations` is the number of fresh simulations that the policy shall have in all. They are
+        kept in the journal, apart from the trials: no belief changes. A run that was ended is
+        finished by the next call. `policy` names another policy. The other arguments are those of
+        `optimize`.
+
+        The interval rests on the fresh simulations, not on the belief (docs/howto/verify.md).
+        """
+        plan = RunPlan(check_simulate(simulate), evaluations, parallel, retries, patience)
+        executor, timeout = check_executor(executor), check_timeout(timeout)
+        self._book.check_open()
+
+        def carry_out(target: Target, left: list[Trial], plan: RunPlan) -> None:
+            self._session.carry_out(target, nothing_more, left, plan, executor, timeout, progress)
+
+        with self._session.alone():
+            return verify(self._book, self._problem, self._method, self._seed, policy, plan, self._computation, carry_out)
+
+    def verification(self) -> Verification | None:
+        """Return what `verify` found last, also in another process, or None before it has ended.
+
+        It is compared with what was believed when its simulations were chosen.
+        """
+        return verification(self._book.known())
 
     def best(self, environment: Any = None, objective: Any = None, value: str | None = None) -> Best:
         """Return the policy believed best among those simulated.

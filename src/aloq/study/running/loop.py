@@ -7,9 +7,11 @@ import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
+from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
+from aloq.methods.interface import Method
 from aloq.problem.errors import AloqError, StudyError
 from aloq.problem.problem import Problem
 from aloq.study.checks import NotANumberError, message, whole
@@ -22,7 +24,7 @@ from aloq.study.running.workers import Workers, broken, refusal, worker_died
 from aloq.study.trial import Trial
 
 if TYPE_CHECKING:
-    from aloq.study.study import Study
+    from aloq.study.book import Counts
 
 PATIENCE = 20  # failures in a row that end a run
 # A trial whose workers died this often counts as failed, because it may be what kills them.
@@ -42,6 +44,37 @@ class RunPlan:
     def __post_init__(self) -> None:
         for name, least in (("evaluations", 1), ("parallel", 1), ("retries", 0), ("patience", 1)):
             object.__setattr__(self, name, whole(name, getattr(self, name), least))
+
+
+class Target(Protocol):
+    """What a run of simulations adds to: a study, or one plan of its `verify`."""
+
+    @property
+    def problem(self) -> Problem: ...
+
+    @property
+    def method(self) -> Method | None:
+        """The method that learns from the run, or None if nothing does."""
+        ...
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def journal(self) -> Path | None: ...
+
+    @property
+    def counts(self) -> Counts: ...
+
+    @property
+    def evaluations(self) -> int: ...
+
+    @property
+    def closed(self) -> bool: ...
+
+    def tell(self, trial: int, value: Any, /, *, seconds: float | None = None) -> None: ...
+
+    def fail(self, trial: int, reason: str = "", /, *, seconds: float | None = None) -> None: ...
 
 
 @dataclass
@@ -170,7 +203,7 @@ def checked(problem: Problem, trial: Trial, outcome: Outcome) -> Outcome:
     return outcome
 
 
-def run(study: Study, flight: Flight, prefetch: Prefetch, plan: RunPlan, report: Report) -> None:
+def run(study: Target, flight: Flight, prefetch: Prefetch, plan: RunPlan, report: Report) -> None:
     """Keep trials in flight until the study holds `plan.evaluations` returns."""
     failures, failures_count = 0, study.problem.failure_value is not None
     try:
@@ -195,14 +228,14 @@ def run(study: Study, flight: Flight, prefetch: Prefetch, plan: RunPlan, report:
         raise
 
 
-def _check_open(study: Study) -> None:
+def _check_open(study: Target) -> None:
     if study.closed:
         raise StudyError(
-            "A study must stay open while `optimize` runs, but it was closed, and the run ended. What was told before is kept."
+            "A study must stay open while `optimize` or `verify` runs, but it was closed, and the run ended. What was told before is kept."
         )
 
 
-def _check_mistake(study: Study, outcome: Outcome) -> None:
+def _check_mistake(study: Target, outcome: Outcome) -> None:
     """Raise StudyError for a mistake in the simulator, unless some simulation has succeeded.
 
     Nothing is recorded before, so the trial is simulated again once the mistake is mended.
@@ -220,7 +253,7 @@ def _impatient(failures: int, outcome: Outcome) -> StudyError:
     return StudyError(f"{many} failed. Mend the simulator, or have more `patience`; the last reason was:\n{outcome.reason}")
 
 
-def _settle(study: Study, trial: Trial, outcome: Outcome, report: Report) -> None:
+def _settle(study: Target, trial: Trial, outcome: Outcome, report: Report) -> None:
     seconds = None if math.isnan(outcome.seconds) else outcome.seconds
     value = math.nan
     if outcome.returned is None:

@@ -11,19 +11,15 @@ import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
 
 from aloq.problem.errors import StudyError
 from aloq.study.running import interrupts, scratch
 from aloq.study.running.learning_process import LearningProcess
-from aloq.study.running.loop import Flight, RunPlan, run
+from aloq.study.running.loop import Flight, RunPlan, Target, run
 from aloq.study.running.prefetch import Prefetch
 from aloq.study.running.progress import Show, bar
 from aloq.study.running.workers import Executors, Workers
 from aloq.study.trial import Trial
-
-if TYPE_CHECKING:
-    from aloq.study.study import Study
 
 # (n, together, learner): see `Study._ask`
 Ask = Callable[[int, int, LearningProcess | None], Generator[Trial, None, None]]
@@ -51,7 +47,7 @@ class Session:
             flight.wake()
 
     def carry_out(
-        self, study: Study, ask: Ask, left: list[Trial], plan: RunPlan, executor: Executors, timeout: float | None, progress: Show
+        self, study: Target, ask: Ask, left: list[Trial], plan: RunPlan, executor: Executors, timeout: float | None, progress: Show
     ) -> None:
         """Run the plan. Trials in `left` come first, then those that `ask` gives."""
         try:
@@ -76,8 +72,8 @@ class Session:
         with interrupts.held():
             if not self._running.acquire(blocking=False):
                 raise StudyError(
-                    "One `optimize` at a time runs on a study, but another is under way. Wait for it to end, or give it `parallel` to "
-                    "simulate more at once."
+                    "One `optimize` or `verify` at a time runs on a study, but another is under way. Wait for it to end, or give it "
+                    "`parallel` to simulate more at once."
                 )
             try:
                 yield
@@ -86,8 +82,8 @@ class Session:
                 self._running.release()
 
 
-def _learner(stack: ExitStack, study: Study, parallel: int) -> LearningProcess | None:
-    if not LearningProcess.needed(study.method, parallel):
+def _learner(stack: ExitStack, study: Target, parallel: int) -> LearningProcess | None:
+    if study.method is None or not LearningProcess.needed(study.method, parallel):
         return None
     return stack.enter_context(closing(LearningProcess(study.problem, study.method, study.seed)))
 

@@ -77,10 +77,16 @@ class Book:
         return Counts(told=told, failed=failed, pending=asked - told - failed)
 
     @property
-    def returns(self) -> int:
-        """The number of returns: told values and, if the problem has a failure value, failures."""
+    def evaluations(self) -> int:
+        """The number of returns that count as evaluations."""
         with self._lock:
-            return self.ledger.returns
+            return self.ledger.evaluations
+
+    @property
+    def added(self) -> int:
+        """The number of trials that were added."""
+        with self._lock:
+            return self.ledger.added
 
     def known(self) -> Ledger:
         """Return a copy of everything known now, which can be read without a lock."""
@@ -110,6 +116,20 @@ class Book:
                 raise
             trials = [entry.trial for entry in ledger.entries[before:]]
             self._handed.update(trial.id for trial in trials if to_user)
+        return copy.deepcopy(trials)
+
+    def add(self, reports: Iterable[Record]) -> list[Trial]:
+        """Record results that nobody asked for, in one write. Once this returns, they are on the disk."""
+        ledger = self.ledger
+        with interrupts.held(), self._lock:
+            self.check_open()
+            if self.journal is not None:
+                self.journal.check(ledger.log)
+            before = len(ledger.entries)
+            for number, report in enumerate(reports, start=before):
+                ledger.apply({"event": "add", "id": number, **report})
+            self._save("They need not be added again: free space or restore access, and go on.")
+            trials = [entry.trial for entry in ledger.entries[before:]]
         return copy.deepcopy(trials)
 
     def settle(self, trial: Trial | SupportsIndex, report: dict[str, Any]) -> None:

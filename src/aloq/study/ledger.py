@@ -27,7 +27,8 @@ from aloq.study.checks import real, shown, storable
 from aloq.study.journal.record import Record, copied, field
 from aloq.study.trial import Trial
 
-Status = Literal["pending", "told", "failed"]
+Status = Literal["pending", "told", "failed", "dropped"]
+EVENTS = ("ask", "tell", "fail", "add")
 T = TypeVar("T", bound=np.generic)
 
 
@@ -70,6 +71,8 @@ class Entry:
     measures: tuple[float, ...] = ()  # in the order of the problem; empty unless told
     reason: str = ""
     seconds: float = math.nan
+    added: bool = False  # nobody asked for it
+    counts: bool = True  # among the evaluations
 
 
 class Ledger:
@@ -86,14 +89,21 @@ class Ledger:
         self.entries: list[Entry] = []  # by id
         self.told: list[int] = []  # ids, in the order of telling
         self.failed: list[int] = []  # ids, in the order of failing
+        self.added = 0  # trials that nobody asked for
         self._failure_value = failure_value
         self.measures = () if encoding.valuation is None else encoding.valuation.measures  # their names
         self._pending: dict[int, None] = {}  # ids, ascending
         self._points = GrowingArray(np.empty((0, encoding.policy_dim + encoding.environment_dim)))  # (asked, D) by id
-        # If the problem has a failure value, these two include the failures.
-        self._returned = GrowingArray(self.points)  # (n, D) points, in order of return
+        self._clear()
+
+    def _clear(self) -> None:
+        # If the problem has a failure value, these include the failures.
+        self._order: list[int] = []  # (n,) ids, in order of return
+        self._returned = GrowingArray(self.points[:0])  # (n, D) points
         self._returns = GrowingArray(np.empty(0))  # (n,) in the user's units
         self._measured = GrowingArray(np.empty((0, len(self.measures))))  # (n, Q)
+        self._unasked = GrowingArray(np.empty(0, dtype=bool))  # (n,) whether it was added
+        self._beside = 0  # returns that are not among the evaluations
 
     @classmethod
     def of(cls, problem: Problem) -> Ledger:
@@ -109,19 +119,38 @@ class Ledger:
             self._settle(record, status="told", value=value, measures=measures)
         elif event == "fail":
             self._settle(record, status="failed", reason=storable(field(record, "reason", str)))
+        elif event == "add":
+            self._add(record)
         else:
-            raise StudyError(f"The event of a record must be 'ask', 'tell' or 'fail', but is {shown(event)}.")
+            raise StudyError(f"The event of a record must be one of {', '.join(EVENTS)}, but is {shown(event)}.")
 
     def _ask(self, record: Record) -> None:
+        field(record, "state", dict)
+        trial = self._placed(record)
+        self.log.append(record)
+        self.entries.append(Entry(trial))
+        self._pending[trial.id] = None
+
+    def _add(self, record: Record) -> None:
+        value, measures = real(field(record, "value", (int, float))), _measures(record, self.measures)
+        counts = record.get("counts")
+        if not isinstance(counts, bool):
+            raise StudyError(f"The field 'counts' must be true or false, but is {shown(counts)}.")
+        trial = self._placed(record)
+        self.log.append(record)
+        self.entries.append(Entry(trial, "told", value, measures, added=True, counts=counts))
+        self.told.append(trial.id)
+        self.added += 1
+        self._count(trial.id)
+
+    def _placed(self, record: Record) -> Trial:
+        """Return the trial that a record begins. Its point is kept."""
         number = field(record, "id", int)
         if number != len(self.entries):
             raise StudyError(f"Trials are numbered in order, so that the next is {len(self.entries)}, but {shown(number)} came.")
-        field(record, "state", dict)
         trial = Trial(number, field(record, "policy", dict), field(record, "environment", dict))
         self._points.append(encoded(self.encoding, trial.policy, trial.environment))
-        self.log.append(record)
-        self.entries.append(Entry(trial))
-        self._pending[number] = None
+        return trial
 
     def _settle(
         self, record: Record, *, status: Status, value: float = math.nan, measures: tuple[float, ...] = (), reason: str = ""
@@ -133,11 +162,19 @@ class Ledger:
         self.log.append(record)
         del self._pending[number]
         (self.told if status == "told" else self.failed).append(number)
-        counted = value if status == "told" else self._failure_value
-        if counted is not None:
+        self._count(number)
+
+    def _count(self, number: int) -> None:
+        """Add a trial to the returns, unless it failed and failures are worth nothing."""
+        entry = self.entries[number]
+        value = entry.value if entry.status == "told" else self._failure_value
+        if value is not None:
+            self._order.append(number)
             self._returned.append(self.points[number])
-            self._returns.append(counted)
-            self._measured.append(measures)
+            self._returns.append(value)
+            self._measured.append(entry.measures)
+            self._unasked.append(entry.added)
+            self._beside += not entry.counts
 
     def take_back(self, count: int) -> None:
         """Remove the last `count` records, which must all be asks."""
@@ -187,6 +224,11 @@ class Ledger:
         """The number of returns: told values and, if the problem has a failure value, failures."""
         return len(self._returns)
 
+    @property
+    def evaluations(self) -> int:
+        """The number of returns that count as evaluations. Added ones count if the user says so."""
+        return len(self._returns) - self._beside
+
     def state(self) -> State | None:
         """Return a copy of the state that the method left with its last suggestion."""
         last = next((record for record in reversed(self.log) if record["event"] == "ask"), None)
@@ -203,6 +245,7 @@ class Ledger:
             failed=points[lost],
             asked=len(self.entries),
             measures=self._measured.rows.copy(),
+            added=self._unasked.rows.copy(),
         )
 
     def simulated(self, policy: NDArray[np.float64]) -> dict[str, Any] | None:

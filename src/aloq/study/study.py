@@ -26,6 +26,7 @@ import numpy as np
 from aloq.methods.interface import Method, Prediction, ShowsBelief
 from aloq.problem.errors import StudyError
 from aloq.problem.problem import Problem
+from aloq.study.adding import added, table_added
 from aloq.study.arguments import check_executor, check_method, check_problem, check_seed, check_served, check_simulate, check_timeout
 from aloq.study.best import Best, recommended
 from aloq.study.book import Book, Counts
@@ -121,8 +122,16 @@ class Study:
 
     @property
     def evaluations(self) -> int:
-        """The number of returns: told values, and failures if the problem has a `failure_value`."""
-        return self._book.returns
+        """The number of returns: told values, and failures if the problem has a `failure_value`.
+
+        Added results do not count, unless they were added with `counts=True`.
+        """
+        return self._book.evaluations
+
+    @property
+    def added(self) -> int:
+        """The number of told trials that came from `add` and `add_table`."""
+        return self._book.added
 
     @property
     def closed(self) -> bool:
@@ -176,6 +185,25 @@ class Study:
         if not isinstance(reason, str):
             raise StudyError(f"`reason` must be a string, but is {shown(reason)}. Use str(...).")
         self._book.settle(trial, {"event": "fail", "reason": storable(reason), "seconds": seconds})
+
+    def add(self, policy: Mapping[str, Any], environment: Mapping[str, Any], value: Told, *, counts: bool = False) -> Trial:
+        """Add a result that nobody asked for: of an old run, or of a colleague. Return its trial.
+
+        `value` is a number, or a dict if the problem has measures. The pair must be one that the
+        problem can express. The result is known at once, but is not among the `evaluations`,
+        unless it `counts`. Once this returns, it is on the disk.
+        """
+        return self._book.add([added(self._problem, policy, environment, value, counts)])[0]
+
+    def add_table(self, table: Mapping[str, Sequence[Any]] | pd.DataFrame | str | os.PathLike[str], *, counts: bool = False) -> list[Trial]:
+        """Add the rows of a table with columns as `trials()` gives them, and return their trials.
+
+        `table` is a DataFrame, a dict of columns, or the path of a CSV file. Columns are
+        `policy.NAME`, `environment.NAME`, and `value` or `measure.NAME`, or plain names of variables
+        and measures. Rows with a `state` other than told are left out, and so are other columns. If
+        a row is wrong, nothing is added.
+        """
+        return self._book.add(table_added(self._problem, table, counts))
 
     def save_as(self, path: str | os.PathLike[str]) -> None:
         """Write everything that is known to a new journal. The file must not exist yet.
@@ -314,5 +342,6 @@ class Study:
 
     def __repr__(self) -> str:
         told, failed, pending = self.counts
+        brought = f" ({self.added} of them added)" if self.added else ""
         kept = "" if self.journal is None else f", journal={str(self.journal)!r}"
-        return f"<Study: {told} told, {failed} failed, {pending} pending{kept}>"
+        return f"<Study: {told} told{brought}, {failed} failed, {pending} pending{kept}>"

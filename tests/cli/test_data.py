@@ -67,3 +67,16 @@ def test_add_names_the_line_and_writes_nothing() -> None:
     assert "old.csv, line 4: 'speed' must lie in [0.0, 2.0], but got 2.5" in refused("add", "study.toml", "old.csv")
     assert "there is no file none.csv" in refused("add", "study.toml", "none.csv")
     assert Path("s.jsonl").read_bytes() == before
+
+
+def test_amend_and_drop() -> None:
+    call("add", "study.toml", "old.csv")
+    assert call("amend", "study.toml", "1", "-3.5").exit_code == 0  # a negative number is no option
+    assert call("drop", "s.jsonl", "0", "the sensor was off").exit_code == 0
+    trials = Study.read("s.jsonl").trials()
+    assert trials["id"].tolist() == [1]
+    assert trials["value"].tolist() == [-3.5]
+    call("ask", "study.toml")
+    assert "trial 2 is pending" in refused("amend", "s.jsonl", "2", "1")
+    assert "trial 0 was dropped" in refused("drop", "s.jsonl", "0")
+    assert "There must be a number" in refused("amend", "s.jsonl", "1", "much")

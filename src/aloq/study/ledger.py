@@ -28,7 +28,8 @@ from aloq.study.journal.record import Record, copied, field
 from aloq.study.trial import Trial
 
 Status = Literal["pending", "told", "failed", "dropped"]
-EVENTS = ("ask", "tell", "fail", "add")
+EVENTS = ("ask", "tell", "fail", "add", "amend", "drop")
+CORRECTIONS = ("amend", "drop")
 T = TypeVar("T", bound=np.generic)
 
 
@@ -90,6 +91,7 @@ class Ledger:
         self.told: list[int] = []  # ids, in the order of telling
         self.failed: list[int] = []  # ids, in the order of failing
         self.added = 0  # trials that nobody asked for
+        self.corrections = 0  # so far; each makes void what a method has learnt
         self._failure_value = failure_value
         self.measures = () if encoding.valuation is None else encoding.valuation.measures  # their names
         self._pending: dict[int, None] = {}  # ids, ascending
@@ -121,6 +123,11 @@ class Ledger:
             self._settle(record, status="failed", reason=storable(field(record, "reason", str)))
         elif event == "add":
             self._add(record)
+        elif event == "amend":
+            value, measures = real(field(record, "value", (int, float))), _measures(record, self.measures)
+            self._correct(record, status="told", value=value, measures=measures, reason="")
+        elif event == "drop":
+            self._correct(record, status="dropped", reason=storable(field(record, "reason", str)))
         else:
             raise StudyError(f"The event of a record must be one of {', '.join(EVENTS)}, but is {shown(event)}.")
 
@@ -164,6 +171,26 @@ class Ledger:
         (self.told if status == "told" else self.failed).append(number)
         self._count(number)
 
+    def _correct(self, record: Record, **changes: Any) -> None:
+        """Change the outcome of a trial. The order of the others stays, and returns are counted anew."""
+        entry = self.settled(field(record, "id", int))
+        number = entry.trial.id
+        new = replace(entry, **changes)
+        before = self.told if entry.status == "told" else self.failed
+        if new.status != entry.status:
+            before.remove(number)
+            if new.status == "told":
+                self.told.append(number)
+        self.entries[number] = new
+        self.log.append(record)
+        self.added -= entry.added and new.status == "dropped"
+        self.corrections += 1
+        order = self._order if new.status == "dropped" or number in self._order else [*self._order, number]
+        self._clear()
+        for each in order:
+            if self.entries[each].status != "dropped":
+                self._count(each)
+
     def _count(self, number: int) -> None:
         """Add a trial to the returns, unless it failed and failures are worth nothing."""
         entry = self.entries[number]
@@ -202,8 +229,20 @@ class Ledger:
             )
         entry = self.entries[number]
         if entry.status != "pending":
-            outcome = f"told {entry.value!r}" if entry.status == "told" else "reported as failed"
-            raise StudyError(f"A trial can be told or failed once, but trial {number} was already {outcome}.")
+            outcome = {"told": f"told {entry.value!r}", "failed": "reported as failed", "dropped": "dropped"}[entry.status]
+            raise StudyError(f"A trial can be told or failed once, but trial {number} was already {outcome}.{_way_out(entry)}")
+        return entry
+
+    def settled(self, number: int) -> Entry:
+        """Return the entry of a told or failed trial. Raise StudyError if there is none."""
+        if not 0 <= number < len(self.entries):
+            raise StudyError(f"Only a trial of the study can be amended or dropped: it has {self._extent()}, but {shown(number)} came.")
+        entry = self.entries[number]
+        if entry.status in ("pending", "dropped"):
+            raise StudyError(
+                f"Only a trial that was told or failed can be amended or dropped, but trial {number} "
+                f"{'is pending' if entry.status == 'pending' else 'was dropped'}.{_way_out(entry)}"
+            )
         return entry
 
     def _extent(self) -> str:
@@ -230,9 +269,13 @@ class Ledger:
         return len(self._returns) - self._beside
 
     def state(self) -> State | None:
-        """Return a copy of the state that the method left with its last suggestion."""
-        last = next((record for record in reversed(self.log) if record["event"] == "ask"), None)
-        return None if last is None else copied(last["state"])
+        """Return a copy of the state that the method left with its last suggestion.
+
+        Return None if a trial was amended or dropped since. The method then learns from nothing, so
+        that nothing remains of the wrong value.
+        """
+        last = next((record for record in reversed(self.log) if record["event"] in ("ask", *CORRECTIONS)), None)
+        return copied(last["state"]) if last is not None and last["event"] == "ask" else None
 
     def history(self) -> History:
         """Return what a method may know, in new arrays."""
@@ -265,6 +308,16 @@ def _measures(record: Record, names: tuple[str, ...]) -> tuple[float, ...]:
     if tuple(told) != names:
         raise StudyError(f"The field 'measures' must hold {', '.join(names)}, but holds {shown(list(told))}.")
     return tuple(math.nan if value is None else real(value) for value in told.values())
+
+
+def _way_out(entry: Entry) -> str:
+    """Return what to do with a trial that is not in the right state."""
+    number = entry.trial.id
+    if entry.status == "pending":
+        return f" Use study.tell({number}, value) or study.fail({number}, reason)."
+    if entry.status == "dropped":
+        return " To bring it back, use study.add(policy, environment, value)."
+    return f" To correct it, use study.amend({number}, value)."
 
 
 def _seconds(value: float | None) -> float:

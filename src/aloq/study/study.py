@@ -27,10 +27,19 @@ from aloq.methods.interface import Method, Prediction, ShowsBelief
 from aloq.problem.errors import StudyError
 from aloq.problem.problem import Problem
 from aloq.study.adding import added, table_added
-from aloq.study.arguments import check_executor, check_method, check_problem, check_seed, check_served, check_simulate, check_timeout
+from aloq.study.arguments import (
+    check_executor,
+    check_method,
+    check_problem,
+    check_seed,
+    check_served,
+    check_simulate,
+    check_timeout,
+    checked_reason,
+)
 from aloq.study.best import Best, recommended
 from aloq.study.book import Book, Counts
-from aloq.study.checks import shown, storable, whole
+from aloq.study.checks import whole
 from aloq.study.drafting import Drafts
 from aloq.study.journal import header
 from aloq.study.journal.file import begun
@@ -158,9 +167,10 @@ class Study:
         """Yield the next `n` trials. They are recorded in portions of `together` trials."""
         with interrupts.taken(self._computing):
             self._book.check_open()
-            drafts = Drafts(self._book.known(), self._method, self._seed, learner).make(n)
+            known = self._book.known()
+            drafts = Drafts(known, self._method, self._seed, learner).make(n)
             while records := list(itertools.islice(drafts, together)):
-                yield from self._book.hand_out(records, to_user)
+                yield from self._book.hand_out(records, to_user, known.corrections)
 
     @contextmanager
     def _computation(self) -> Iterator[None]:
@@ -182,9 +192,7 @@ class Study:
 
     def fail(self, trial: Trial | SupportsIndex, reason: str = "", *, seconds: float | None = None) -> None:
         """Report that a simulation gave no value. Once this returns, the failure is on the disk."""
-        if not isinstance(reason, str):
-            raise StudyError(f"`reason` must be a string, but is {shown(reason)}. Use str(...).")
-        self._book.settle(trial, {"event": "fail", "reason": storable(reason), "seconds": seconds})
+        self._book.settle(trial, {"event": "fail", "reason": checked_reason(reason), "seconds": seconds})
 
     def add(self, policy: Mapping[str, Any], environment: Mapping[str, Any], value: Told, *, counts: bool = False) -> Trial:
         """Add a result that nobody asked for: of an old run, or of a colleague. Return its trial.
@@ -204,6 +212,20 @@ class Study:
         a row is wrong, nothing is added.
         """
         return self._book.add(table_added(self._problem, table, counts))
+
+    def amend(self, trial: Trial | SupportsIndex, value: Told) -> None:
+        """Correct the value of a trial that was told wrongly, or give a value to one that failed.
+
+        The journal keeps both values. What was learnt from the wrong one is learnt anew.
+        """
+        self._book.correct(trial, lambda known: {"event": "amend", **returned(self._problem, known, value).fields()})
+
+    def drop(self, trial: Trial | SupportsIndex, reason: str = "") -> None:
+        """Leave a told or failed trial out from now on, also out of `trials()` and `evaluations`.
+
+        The journal keeps it. Its pair may be simulated again.
+        """
+        self._book.correct(trial, lambda known: {"event": "drop", "reason": checked_reason(reason)})
 
     def save_as(self, path: str | os.PathLike[str]) -> None:
         """Write everything that is known to a new journal. The file must not exist yet.

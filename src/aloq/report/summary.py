@@ -61,7 +61,7 @@ def summarise(study: Study, known: Mapping[int, Best] | None = None) -> Summary:
     view = StudyView(study)
     trials = view.trials
     method = type(study.method).__name__
-    if not study.evaluations:
+    if not (study.evaluations or study.added):
         return Summary(study.problem, method, study.seed, study.counts, trials, _failures(trials))
     past = study.past(MOMENTS, known) | {study.evaluations: view.best}
     return Summary(

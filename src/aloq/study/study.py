@@ -26,10 +26,20 @@ import numpy as np
 from aloq.methods.interface import Method, Prediction, ShowsBelief
 from aloq.problem.errors import StudyError
 from aloq.problem.problem import Problem
-from aloq.study.arguments import check_executor, check_method, check_problem, check_seed, check_served, check_simulate, check_timeout
+from aloq.study.adding import added, table_added
+from aloq.study.arguments import (
+    check_executor,
+    check_method,
+    check_problem,
+    check_seed,
+    check_served,
+    check_simulate,
+    check_timeout,
+    checked_reason,
+)
 from aloq.study.best import Best, recommended
 from aloq.study.book import Book, Counts
-from aloq.study.checks import shown, storable, whole
+from aloq.study.checks import whole
 from aloq.study.drafting import Drafts
 from aloq.study.journal import header
 from aloq.study.journal.file import begun
@@ -123,8 +133,16 @@ class Study:
 
     @property
     def evaluations(self) -> int:
-        """The number of returns: told values, and failures if the problem has a `failure_value`."""
-        return self._book.returns
+        """The number of returns: told values, and failures if the problem has a `failure_value`.
+
+        Added results do not count, unless they were added with `counts=True`.
+        """
+        return self._book.evaluations
+
+    @property
+    def added(self) -> int:
+        """The number of told trials that came from `add` and `add_table`."""
+        return self._book.added
 
     @property
     def closed(self) -> bool:
@@ -151,9 +169,10 @@ class Study:
         """Yield the next `n` trials. They are recorded in portions of `together` trials."""
         with interrupts.taken(self._computing):
             self._book.check_open()
-            drafts = Drafts(self._book.known(), self._method, self._seed, learner).make(n)
+            known = self._book.known()
+            drafts = Drafts(known, self._method, self._seed, learner).make(n)
             while records := list(itertools.islice(drafts, together)):
-                yield from self._book.hand_out(records, to_user)
+                yield from self._book.hand_out(records, to_user, known.corrections)
 
     @contextmanager
     def _computation(self) -> Iterator[None]:
@@ -175,9 +194,40 @@ class Study:
 
     def fail(self, trial: Trial | SupportsIndex, reason: str = "", *, seconds: float | None = None) -> None:
         """Report that a simulation gave no value. Once this returns, the failure is on the disk."""
-        if not isinstance(reason, str):
-            raise StudyError(f"`reason` must be a string, but is {shown(reason)}. Use str(...).")
-        self._book.settle(trial, {"event": "fail", "reason": storable(reason), "seconds": seconds})
+        self._book.settle(trial, {"event": "fail", "reason": checked_reason(reason), "seconds": seconds})
+
+    def add(self, policy: Mapping[str, Any], environment: Mapping[str, Any], value: Told, *, counts: bool = False) -> Trial:
+        """Add a result that nobody asked for: of an old run, or of a colleague. Return its trial.
+
+        `value` is a number, or a dict if the problem has measures. The pair must be one that the
+        problem can express. The result is known at once, but is not among the `evaluations`,
+        unless it `counts`. Once this returns, it is on the disk.
+        """
+        return self._book.add([added(self._problem, policy, environment, value, counts)])[0]
+
+    def add_table(self, table: Mapping[str, Sequence[Any]] | pd.DataFrame | str | os.PathLike[str], *, counts: bool = False) -> list[Trial]:
+        """Add the rows of a table with columns as `trials()` gives them, and return their trials.
+
+        `table` is a DataFrame, a dict of columns, or the path of a CSV file. Columns are
+        `policy.NAME`, `environment.NAME`, and `value` or `measure.NAME`, or plain names of variables
+        and measures. Rows with a `state` other than told are left out, and so are other columns. If
+        a row is wrong, nothing is added.
+        """
+        return self._book.add(table_added(self._problem, table, counts))
+
+    def amend(self, trial: Trial | SupportsIndex, value: Told) -> None:
+        """Correct the value of a trial that was told wrongly, or give a value to one that failed.
+
+        The journal keeps both values. What was learnt from the wrong one is learnt anew.
+        """
+        self._book.correct(trial, lambda known: {"event": "amend", **returned(self._problem, known, value).fields()})
+
+    def drop(self, trial: Trial | SupportsIndex, reason: str = "") -> None:
+        """Leave a told or failed trial out from now on, also out of `trials()` and `evaluations`.
+
+        The journal keeps it. Its pair may be simulated again.
+        """
+        self._book.correct(trial, lambda known: {"event": "drop", "reason": checked_reason(reason)})
 
     def save_as(self, path: str | os.PathLike[str]) -> None:
         """Write everything that is known to a new journal. The file must not exist yet.
@@ -355,5 +405,6 @@ class Study:
 
     def __repr__(self) -> str:
         told, failed, pending = self.counts
+        brought = f" ({self.added} of them added)" if self.added else ""
         kept = "" if self.journal is None else f", journal={str(self.journal)!r}"
-        return f"<Study: {told} told, {failed} failed, {pending} pending{kept}>"
+        return f"<Study: {told} told{brought}, {failed} failed, {pending} pending{kept}>"

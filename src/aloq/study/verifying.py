@@ -40,6 +40,7 @@ class PlanTarget:
     """One plan as a run of simulations sees it: a study whose evaluations are the plan's runs."""
 
     method = None  # nothing is learnt meanwhile
+    added = 0
 
     def __init__(self, book: Book, problem: Problem, number: int) -> None:
         self.problem = problem

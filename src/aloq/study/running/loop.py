@@ -67,6 +67,11 @@ class Target(Protocol):
     def counts(self) -> Counts: ...
 
     @property
+    def added(self) -> int:
+        """The number of results that nobody asked for. `counts` has them among the told."""
+        ...
+
+    @property
     def evaluations(self) -> int: ...
 
     @property
@@ -217,7 +222,7 @@ def run(study: Target, flight: Flight, prefetch: Prefetch, plan: RunPlan, report
                 _check_mistake(study, outcome)
                 _settle(study, trial, outcome, report)
                 failures = failures + 1 if outcome.returned is None else 0
-                if failures == plan.patience and not (failures_count and study.counts.told):
+                if failures == plan.patience and not (failures_count and not untried(study)):
                     raise _impatient(failures, outcome)
     except BaseException:
         for trial, outcome in flight.abandon():
@@ -235,12 +240,17 @@ def _check_open(study: Target) -> None:
         )
 
 
+def untried(study: Target) -> bool:
+    """Return whether no simulation of the study has succeeded. Added results do not count."""
+    return study.counts.told <= study.added
+
+
 def _check_mistake(study: Target, outcome: Outcome) -> None:
     """Raise StudyError for a mistake in the simulator, unless some simulation has succeeded.
 
     Nothing is recorded before, so the trial is simulated again once the mistake is mended.
     """
-    if outcome.mistake and not study.counts.told:
+    if outcome.mistake and untried(study):
         raise StudyError(
             "Until a simulation has succeeded, an error that no other policy would mend ends the run, and one came. Mend the simulator and "
             "run again: nothing was recorded, and the same trial comes first. If it is no mistake, raise aloq.SimulationError instead. "

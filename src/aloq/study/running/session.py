@@ -15,7 +15,7 @@ from functools import partial
 from aloq.problem.errors import StudyError
 from aloq.study.running import interrupts, scratch
 from aloq.study.running.learning_process import LearningProcess
-from aloq.study.running.loop import Flight, RunPlan, Target, run
+from aloq.study.running.loop import Flight, RunPlan, Target, run, untried
 from aloq.study.running.prefetch import Prefetch
 from aloq.study.running.progress import Show, bar
 from aloq.study.running.workers import Executors, Workers
@@ -55,7 +55,7 @@ class Session:
             with ExitStack() as stack:
                 report = stack.enter_context(bar(progress, study.evaluations, plan.evaluations))
                 workers = stack.enter_context(closing(Workers(executor, plan.parallel, timeout)))
-                flight = self._flight = Flight(plan.simulate, workers, plan.retries, study.problem, lambda: not study.counts.told)
+                flight = self._flight = Flight(plan.simulate, workers, plan.retries, study.problem, lambda: untried(study))
                 learner = _learner(stack, study, plan.parallel)
                 asking = partial(_asked, ask, math.ceil(plan.parallel / _PORTIONS), learner)
                 prefetch = stack.enter_context(closing(Prefetch(asking, left, plan.parallel, flight.wake)))

@@ -8,7 +8,7 @@ from typing import Any
 
 from scipy.special import ndtri
 
-from aloq.methods.interface import Method, State
+from aloq.methods.interface import Method, Recommendation, RecommendsAtOnce, State
 from aloq.study.ledger import Ledger
 from aloq.study.question import Question, least_known
 
@@ -43,9 +43,21 @@ class Best:
 def recommended(method: Method, ledger: Ledger, asked: Question, state: State | None, seed: int) -> Best:
     """Return what a method recommends, given everything in a ledger."""
     found = method.recommend(asked.encoding, asked.history, state, seed)
-    policy = ledger.simulated(found.policy) or asked.encoding.decode_policy(found.policy)
     doubtful = least_known(method, asked, state, seed, found.policy) if asked.altered else None
-    return Best(policy=policy, mean=ledger.sign * float(found.mean), std=float(found.std), least_known=doubtful)
+    return _in_the_users_units(found, ledger, doubtful)
+
+
+def recommended_at_once(method: Method, ledger: Ledger, seed: int) -> Best | None:
+    """Return what a method recommends without learning, or None if it cannot."""
+    if not ledger.returns or not isinstance(method, RecommendsAtOnce):
+        return None
+    found = method.recommend_at_once(ledger.encoding, ledger.history(), ledger.state(), seed)
+    return None if found is None else _in_the_users_units(found, ledger)
+
+
+def _in_the_users_units(found: Recommendation, ledger: Ledger, least_known: dict[str, Any] | None = None) -> Best:
+    policy = ledger.simulated(found.policy) or ledger.encoding.decode_policy(found.policy)
+    return Best(policy=policy, mean=ledger.sign * float(found.mean), std=float(found.std), least_known=least_known)
 
 
 def _short(value: Any) -> str:

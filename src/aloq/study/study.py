@@ -16,7 +16,7 @@ import itertools
 import os
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
 import numpy as np
 
 from aloq.methods.interface import Method, Prediction, ShowsBelief
-from aloq.problem.errors import StudyError
+from aloq.problem.errors import AloqError, StudyError
 from aloq.problem.problem import Problem
 from aloq.study.arguments import check_executor, check_method, check_problem, check_seed, check_served, check_simulate, check_timeout
-from aloq.study.best import Best, recommended
+from aloq.study.best import Best, recommended, recommended_at_once
 from aloq.study.book import Book, Counts
 from aloq.study.checks import shown, storable, whole
 from aloq.study.drafting import Drafts
@@ -213,6 +213,9 @@ class Study:
                     each simulation runs in its own process.
         retries     how often a failed simulation is tried again.
         patience    how many failures in a row end the run.
+        progress    True shows how the run goes: as a bar in a terminal and in a notebook, elsewhere
+                    as a line on stderr every half minute at most, and one at the end. "force" shows
+                    the bar everywhere. False shows nothing.
 
         Until a first simulation succeeds, a mistake in the simulator (a TypeError, a KeyError, a
         return that is no number) ends the run at once and is not recorded. Ctrl-C ends the run too;
@@ -222,7 +225,20 @@ class Study:
         executor, timeout = check_executor(executor), check_timeout(timeout)
         self._book.check_open()
         with self._session.alone():
-            self._session.carry_out(self, self._ask, self._book.left_over(), plan, executor, timeout, progress)
+            parts = (self._ask, self._standing, self._book.left_over())
+            self._session.carry_out(self, *parts, plan, executor, timeout, progress)
+
+    def _standing(self) -> Best | None:
+        """Return what is recommended now, if that takes no learning and no waiting; else None."""
+        with interrupts.held():
+            if not self._computing.acquire(blocking=False):
+                return None
+            try:
+                with suppress(AloqError):
+                    return recommended_at_once(self._method, self._book.known(), self._seed)
+                return None
+            finally:
+                self._computing.release()
 
     def best(self, environment: Any = None, objective: Any = None, value: str | None = None) -> Best:
         """Return the policy believed best among those simulated.

@@ -18,7 +18,7 @@ from aloq.study.running import interrupts, scratch
 from aloq.study.running.learning_process import LearningProcess
 from aloq.study.running.loop import Flight, RunPlan, run
 from aloq.study.running.prefetch import Prefetch
-from aloq.study.running.progress import Show, bar
+from aloq.study.running.progress import Show, Standing, shown
 from aloq.study.running.workers import Executors, Workers
 from aloq.study.trial import Trial
 
@@ -51,13 +51,24 @@ class Session:
             flight.wake()
 
     def carry_out(
-        self, study: Study, ask: Ask, left: list[Trial], plan: RunPlan, executor: Executors, timeout: float | None, progress: Show
+        self,
+        study: Study,
+        ask: Ask,
+        standing: Standing,
+        left: list[Trial],
+        plan: RunPlan,
+        executor: Executors,
+        timeout: float | None,
+        progress: Show,
     ) -> None:
-        """Run the plan. Trials in `left` come first, then those that `ask` gives."""
+        """Run the plan. Trials in `left` come first, then those that `ask` gives.
+
+        `standing` says what is recommended at the moment, for the display of progress.
+        """
         try:
             scratch.sweep()
             with ExitStack() as stack:
-                report = stack.enter_context(bar(progress, study.evaluations, plan.evaluations))
+                report = stack.enter_context(shown(progress, study.evaluations, plan.evaluations, standing))
                 workers = stack.enter_context(closing(Workers(executor, plan.parallel, timeout)))
                 flight = self._flight = Flight(plan.simulate, workers, plan.retries, study.problem, lambda: not study.counts.told)
                 learner = _learner(stack, study, plan.parallel)

@@ -9,6 +9,7 @@ from typing import Any
 from scipy.special import ndtri
 
 from aloq.methods.interface import Method, Recommendation, RecommendsAtOnce, State
+from aloq.problem.html_table import line, table
 from aloq.study.ledger import Ledger
 from aloq.study.question import Question, least_known
 
@@ -32,12 +33,19 @@ class Best:
         return max(self.mean - Z90 * self.std, -sys.float_info.max), min(self.mean + Z90 * self.std, sys.float_info.max)
 
     def __str__(self) -> str:
-        policy = ", ".join(f"{name}={_short(value)}" for name, value in self.policy.items())
+        policy = _listed(self.policy)
         low, high = self.interval
         text = f"{policy}: expected return {self.mean:.6g} ± {self.std:.2g} (90 %: {low:.6g} to {high:.6g})"
         if not self.least_known:
             return text
-        return f"{text}; least is known about {', '.join(f'{name}={_short(value)}' for name, value in self.least_known.items())}"
+        return f"{text}; least is known about {_listed(self.least_known)}"
+
+    def _repr_html_(self) -> str:
+        low, high = self.interval
+        says = [f"expected return {self.mean:.6g} (90 %: {low:.6g} to {high:.6g})"]
+        if self.least_known:
+            says.append(f"least is known about {_listed(self.least_known)}")
+        return table([(name, _short(value)) for name, value in self.policy.items()]) + "".join(line(text) for text in says)
 
 
 def recommended(method: Method, ledger: Ledger, asked: Question, state: State | None, seed: int) -> Best:
@@ -58,6 +66,10 @@ def recommended_at_once(method: Method, ledger: Ledger, seed: int) -> Best | Non
 def _in_the_users_units(found: Recommendation, ledger: Ledger, least_known: dict[str, Any] | None = None) -> Best:
     policy = ledger.simulated(found.policy) or ledger.encoding.decode_policy(found.policy)
     return Best(policy=policy, mean=ledger.sign * float(found.mean), std=float(found.std), least_known=least_known)
+
+
+def _listed(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={_short(value)}" for name, value in values.items())
 
 
 def _short(value: Any) -> str:

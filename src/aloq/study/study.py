@@ -59,7 +59,8 @@ class Study:
     `journal` names a file that keeps the study from process to process. If the file exists, the
     study continues from it. The same `seed` and the same returns give the same trials. Without a
     `method`, the best known one is used, or that which was best when the journal was begun. Use the
-    study as a context manager, or call `close()`, to let another study open the file.
+    study as a context manager, or call `close()`, to let another process open the file. A new study
+    of this process on the same file closes the older one, unless that one's `optimize` is under way.
     """
 
     def __init__(
@@ -71,7 +72,8 @@ class Study:
         check_served(self._method, problem.objective)
         self._computing = threading.RLock()
         self._session = Session()
-        self._book = Book(problem, self._header, journal)
+        session = self._session  # the book must not hold the study
+        self._book = Book(problem, self._header, journal, busy=lambda: session.running)
 
     def _header(self) -> Record:
         return header.make(self._problem, self._method, self._seed)
@@ -332,3 +334,7 @@ class Study:
         told, failed, pending = self.counts
         kept = "" if self.journal is None else f", journal={str(self.journal)!r}"
         return f"<Study: {told} told, {failed} failed, {pending} pending{kept}>"
+
+    def _repr_html_(self) -> str:
+        text: str = importlib.import_module("aloq.report.notebook").shown(self)
+        return text

@@ -44,6 +44,11 @@ class Session:
         self._running = threading.Lock()  # held by the current run
         self._flight: Flight | None = None  # of that run
 
+    @property
+    def running(self) -> bool:
+        """Whether a run is under way."""
+        return self._running.locked()
+
     def wake(self) -> None:
         """End the wait of a run for simulations, if there is a run."""
         flight = self._flight

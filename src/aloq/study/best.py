@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scipy.special import ndtri
@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from aloq.methods.interface import Method, Recommendation, RecommendsAtOnce, State
 from aloq.problem.html_table import line, table
 from aloq.study.ledger import Ledger
+from aloq.study.looked_at import looked_at
 from aloq.study.question import Question, least_known
 
 # The standard normal's 95 % quantile: 90 % of the mass lies within this many standard deviations.
@@ -25,6 +26,8 @@ class Best:
     mean: float
     std: float
     least_known: dict[str, Any] | None = None  # for another question: the environment that leaves the most doubt
+    # The probability of the environments that were simulated near this policy (see `looked_at`).
+    looked_at: float | None = None
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -52,7 +55,8 @@ def recommended(method: Method, ledger: Ledger, asked: Question, state: State | 
     """Return what a method recommends, given everything in a ledger."""
     found = method.recommend(asked.encoding, asked.history, state, seed)
     doubtful = least_known(method, asked, state, seed, found.policy) if asked.altered else None
-    return _in_the_users_units(found, ledger, doubtful)
+    share = looked_at(asked.encoding, asked.history.told, found.policy)
+    return replace(_in_the_users_units(found, ledger), least_known=doubtful, looked_at=share)
 
 
 def recommended_at_once(method: Method, ledger: Ledger, seed: int) -> Best | None:
@@ -63,9 +67,9 @@ def recommended_at_once(method: Method, ledger: Ledger, seed: int) -> Best | Non
     return None if found is None else _in_the_users_units(found, ledger)
 
 
-def _in_the_users_units(found: Recommendation, ledger: Ledger, least_known: dict[str, Any] | None = None) -> Best:
+def _in_the_users_units(found: Recommendation, ledger: Ledger) -> Best:
     policy = ledger.simulated(found.policy) or ledger.encoding.decode_policy(found.policy)
-    return Best(policy=policy, mean=ledger.sign * float(found.mean), std=float(found.std), least_known=least_known)
+    return Best(policy=policy, mean=ledger.sign * float(found.mean), std=float(found.std))
 
 
 def _listed(values: dict[str, Any]) -> str:

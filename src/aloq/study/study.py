@@ -290,14 +290,14 @@ class Study:
         with self._computation():
             return past_recommendations(self._problem, self._method, self._seed, self._book.known().log, most, known or {})
 
-    def report(self, path: str | os.PathLike[str]) -> None:
+    def report(self, path: str | os.PathLike[str], title: str | None = None) -> None:
         """Write a page (.html) with the recommendation, the evidence for it, and all trials.
 
-        The page can be read without a network.
+        The page can be read without a network. Its title is `title`, or the journal's name.
         """
         # Imported by name, because the report layer depends on this one and not the reverse.
         with self._computation():
-            importlib.import_module("aloq.report.html").write(self, path)
+            importlib.import_module("aloq.report.html").write(self, path, title)
 
     def _informed(self, verb: str) -> Ledger:
         ledger = self._book.known()

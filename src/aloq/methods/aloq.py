@@ -169,16 +169,22 @@ class ALOQ:
 
     def belief(self, encoding: Encoding, history: History, state: State | None, seed: int) -> ScaledBelief:
         """Return the belief itself. Pending pairs are disregarded."""
-        with computing():
-            learnt = self._learnt(encoding, history, state, seed)
-            return self._model(history).believe(encoding, replace(history, pending=history.pending[:0]), learnt)
+        return self._believed(encoding, history, state, seed)
 
     def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
         """Return the policy of highest expected fbar among those simulated."""
-        simulated = history.policies(encoding.policy_dim)
-        belief = self.predict(encoding, history, state, seed, simulated)
-        i = int(np.argmax(belief.mean))
-        return Recommendation(simulated[i], float(belief.mean[i]), float(belief.std[i]))
+        return _leader(history, self.belief(encoding, history, state, seed))
+
+    def recommend_at_once(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation | None:
+        """Return what the state as it is recommends, or None if it has learnt nothing yet."""
+        if not len(history.told) or not self._model(history).learnt(history, state, math.inf):
+            return None
+        return _leader(history, self._believed(encoding, history, state, seed, math.inf))
+
+    def _believed(self, encoding: Encoding, history: History, state: State | None, seed: int, lag: float = 0.0) -> ScaledBelief:
+        with computing():
+            learnt = self._learnt(encoding, history, state, seed, lag)
+            return self._model(history).believe(encoding, replace(history, pending=history.pending[:0]), learnt)
 
     def _model(self, history: History) -> BeliefModel:
         return self.measures if self.measures is not None and history.measures.shape[1] else self.model
@@ -196,6 +202,14 @@ class ALOQ:
         belief = self._model(history).believe(encoding, history, learnt, room).belief
         failures = learn(encoding, history.told, history.failed) if len(history.failed) else None
         return Situation.of(encoding, history, belief, failures, seed, self.design_size(encoding))
+
+
+def _leader(history: History, belief: ScaledBelief) -> Recommendation:
+    """Return the policy of highest expected fbar among those simulated."""
+    simulated = history.policies(belief.encoding.policy_dim)
+    found = belief.average(simulated)
+    i = int(np.argmax(found.mean))
+    return Recommendation(simulated[i], float(found.mean[i]), float(found.std[i]))
 
 
 # What `ALOQ()` was in earlier versions. Journals that were begun with it go on with it.

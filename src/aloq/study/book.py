@@ -11,15 +11,16 @@ from __future__ import annotations
 import copy
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, SupportsIndex
 
-from aloq.problem.errors import JournalError, StudyError
+from aloq.problem.errors import JournalError, JournalInUseError, StudyError
 from aloq.problem.problem import Problem
 from aloq.study.checks import whole
 from aloq.study.journal import header
-from aloq.study.journal.file import Journal, text
+from aloq.study.journal.file import Journal, begun, text
 from aloq.study.journal.new_file import write_new
 from aloq.study.journal.record import Record, as_record
 from aloq.study.ledger import Entry, Ledger, replay
@@ -39,18 +40,29 @@ class Counts(NamedTuple):
 class Book:
     """A ledger and, if a path is given, its journal.
 
-    `given` makes the header, which says what the study is about.
+    `given` makes the header, which says what the study is about. `busy` says whether a run of the
+    study is under way.
     """
 
-    def __init__(self, problem: Problem, given: Callable[[], Record], path: str | os.PathLike[str] | None) -> None:
+    def __init__(
+        self, problem: Problem, given: Callable[[], Record], path: str | os.PathLike[str] | None, busy: Callable[[], bool]
+    ) -> None:
         self.ledger = Ledger.of(problem)
         self.closed = False
+        self.busy = busy
+        self._handed_over = False
         self._lock = threading.RLock()
         self._handed: set[int] = set()  # ids of trials that `ask` gave to the user of this process
         self.journal: Journal | None = None if path is None else self._open(given(), path)
 
     def _open(self, given: Record, path: str | os.PathLike[str]) -> Journal:
-        journal = Journal(path)
+        try:
+            journal = Journal(path)
+        except JournalInUseError:
+            if not _hand_over(path, given):
+                raise
+            journal = Journal(path)
+        _BOOKS.add(self)
         try:
             if journal.contents.header is None:
                 journal.begin(given)
@@ -215,8 +227,38 @@ class Book:
                     self.journal.close()
             return True
 
+    def holds(self, path: str | os.PathLike[str]) -> bool:
+        """Return whether this is the open book of the journal at `path`."""
+        # Until a book has opened its journal, it has no such attribute.
+        journal = getattr(self, "journal", None)
+        return journal is not None and journal.is_at(path)
+
+    def hand_over(self) -> None:
+        """Close the journal for another study of this process, which goes on with it."""
+        self._handed_over = True
+        self.close()
+
     def check_open(self) -> None:
+        if self._handed_over:
+            raise StudyError("The study was closed when another one of this process opened its journal. Go on with that one.")
         if self.rescued is not None:
             raise StudyError(f"The study was stopped. To go on with it, use aloq.Study.resume({str(self.rescued)!r}).")
         if self.closed:
             raise StudyError("The study is closed. To go on with it, use aloq.Study.resume(path), or make a new one.")
+
+
+_BOOKS: weakref.WeakSet[Book] = weakref.WeakSet()  # those of this process that have a journal
+
+
+def _hand_over(path: str | os.PathLike[str], given: Record) -> bool:
+    """Close the journal if an idle study of this process has it open. Return whether one had.
+
+    In a notebook, a cell that makes a study is run again, and the name still holds the older study.
+    That one stays open if the new one differs, because the new one is then refused.
+    """
+    holder = next((book for book in list(_BOOKS) if book.holds(path)), None)
+    if holder is None or holder.busy():
+        return False
+    header.compare(begun(path).header, given, str(path))
+    holder.hand_over()
+    return True

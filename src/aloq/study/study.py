@@ -16,7 +16,7 @@ import itertools
 import os
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
 import numpy as np
 
 from aloq.methods.interface import Method, Prediction, ShowsBelief
-from aloq.problem.errors import StudyError
+from aloq.problem.errors import AloqError, StudyError
 from aloq.problem.problem import Problem
 from aloq.study.adding import added, table_added
 from aloq.study.arguments import (
@@ -37,7 +37,7 @@ from aloq.study.arguments import (
     check_timeout,
     checked_reason,
 )
-from aloq.study.best import Best, recommended
+from aloq.study.best import Best, recommended, recommended_at_once
 from aloq.study.book import Book, Counts
 from aloq.study.checks import whole
 from aloq.study.drafting import Drafts
@@ -71,7 +71,8 @@ class Study:
     `journal` names a file that keeps the study from process to process. If the file exists, the
     study continues from it. The same `seed` and the same returns give the same trials. Without a
     `method`, the best known one is used, or that which was best when the journal was begun. Use the
-    study as a context manager, or call `close()`, to let another study open the file.
+    study as a context manager, or call `close()`, to let another process open the file. A new study
+    of this process on the same file closes the older one, unless that one's `optimize` is under way.
     """
 
     def __init__(
@@ -83,7 +84,8 @@ class Study:
         check_served(self._method, problem.objective)
         self._computing = threading.RLock()
         self._session = Session()
-        self._book = Book(problem, self._header, journal)
+        session = self._session  # the book must not hold the study
+        self._book = Book(problem, self._header, journal, busy=lambda: session.running)
 
     def _header(self) -> Record:
         return header.make(self._problem, self._method, self._seed)
@@ -265,6 +267,9 @@ class Study:
                     each simulation runs in its own process.
         retries     how often a failed simulation is tried again.
         patience    how many failures in a row end the run.
+        progress    True shows how the run goes: as a bar in a terminal and in a notebook, elsewhere
+                    as a line on stderr every half minute at most, and one at the end. "force" shows
+                    the bar everywhere. False shows nothing.
 
         Until a first simulation succeeds, a mistake in the simulator (a TypeError, a KeyError, a
         return that is no number) ends the run at once and is not recorded. Ctrl-C ends the run too;
@@ -274,7 +279,20 @@ class Study:
         executor, timeout = check_executor(executor), check_timeout(timeout)
         self._book.check_open()
         with self._session.alone():
-            self._session.carry_out(self, self._ask, self._book.left_over(), plan, executor, timeout, progress)
+            parts = (self._ask, self._standing, self._book.left_over())
+            self._session.carry_out(self, *parts, plan, executor, timeout, progress)
+
+    def _standing(self) -> Best | None:
+        """Return what is recommended now, if that takes no learning and no waiting; else None."""
+        with interrupts.held():
+            if not self._computing.acquire(blocking=False):
+                return None
+            try:
+                with suppress(AloqError):
+                    return recommended_at_once(self._method, self._book.known(), self._seed)
+                return None
+            finally:
+                self._computing.release()
 
     def verify(
         self,
@@ -303,7 +321,7 @@ class Study:
         self._book.check_open()
 
         def carry_out(target: Target, left: list[Trial], plan: RunPlan) -> None:
-            self._session.carry_out(target, nothing_more, left, plan, executor, timeout, progress)
+            self._session.carry_out(target, nothing_more, lambda: None, left, plan, executor, timeout, progress)
 
         with self._session.alone():
             return verify(self._book, self._problem, self._method, self._seed, policy, plan, self._computation, carry_out)
@@ -363,14 +381,14 @@ class Study:
         with self._computation():
             return past_recommendations(self._problem, self._method, self._seed, self._book.known().log, most, known or {})
 
-    def report(self, path: str | os.PathLike[str]) -> None:
+    def report(self, path: str | os.PathLike[str], title: str | None = None) -> None:
         """Write a page (.html) with the recommendation, the evidence for it, and all trials.
 
-        The page can be read without a network.
+        The page can be read without a network. Its title is `title`, or the journal's name.
         """
         # Imported by name, because the report layer depends on this one and not the reverse.
         with self._computation():
-            importlib.import_module("aloq.report.html").write(self, path)
+            importlib.import_module("aloq.report.html").write(self, path, title)
 
     def _informed(self, verb: str) -> Ledger:
         ledger = self._book.known()
@@ -408,3 +426,7 @@ class Study:
         brought = f" ({self.added} of them added)" if self.added else ""
         kept = "" if self.journal is None else f", journal={str(self.journal)!r}"
         return f"<Study: {told} told{brought}, {failed} failed, {pending} pending{kept}>"
+
+    def _repr_html_(self) -> str:
+        text: str = importlib.import_module("aloq.report.notebook").shown(self)
+        return text

@@ -215,6 +215,8 @@ def run(study: Target, flight: Flight, prefetch: Prefetch, plan: RunPlan, report
         while (missing := plan.evaluations - study.evaluations) > 0:
             _check_open(study)
             launched = prefetch.take(plan.parallel - len(flight), missing - len(flight))
+            if launched:
+                report.learnt()
             for trial in launched:
                 flight.launch(trial)
             for trial, outcome in flight.landed(wait=not launched):
@@ -265,10 +267,8 @@ def _impatient(failures: int, outcome: Outcome) -> StudyError:
 
 def _settle(study: Target, trial: Trial, outcome: Outcome, report: Report) -> None:
     seconds = None if math.isnan(outcome.seconds) else outcome.seconds
-    value = math.nan
     if outcome.returned is None:
         study.fail(trial.id, outcome.reason, seconds=seconds)
     else:
         study.tell(trial.id, outcome.returned, seconds=seconds)
-        value = returned(study.problem, trial, outcome.returned).value
-    report(study.evaluations, study.counts.failed, value)
+    report.simulated(study.evaluations, study.counts.failed)

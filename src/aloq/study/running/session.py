@@ -17,7 +17,7 @@ from aloq.study.running import interrupts, scratch
 from aloq.study.running.learning_process import LearningProcess
 from aloq.study.running.loop import Flight, RunPlan, Target, run, untried
 from aloq.study.running.prefetch import Prefetch
-from aloq.study.running.progress import Show, bar
+from aloq.study.running.progress import Show, Standing, shown
 from aloq.study.running.workers import Executors, Workers
 from aloq.study.trial import Trial
 
@@ -40,6 +40,11 @@ class Session:
         self._running = threading.Lock()  # held by the current run
         self._flight: Flight | None = None  # of that run
 
+    @property
+    def running(self) -> bool:
+        """Whether a run is under way."""
+        return self._running.locked()
+
     def wake(self) -> None:
         """End the wait of a run for simulations, if there is a run."""
         flight = self._flight
@@ -47,13 +52,24 @@ class Session:
             flight.wake()
 
     def carry_out(
-        self, study: Target, ask: Ask, left: list[Trial], plan: RunPlan, executor: Executors, timeout: float | None, progress: Show
+        self,
+        study: Target,
+        ask: Ask,
+        standing: Standing,
+        left: list[Trial],
+        plan: RunPlan,
+        executor: Executors,
+        timeout: float | None,
+        progress: Show,
     ) -> None:
-        """Run the plan. Trials in `left` come first, then those that `ask` gives."""
+        """Run the plan. Trials in `left` come first, then those that `ask` gives.
+
+        `standing` says what is recommended at the moment, for the display of progress.
+        """
         try:
             scratch.sweep()
             with ExitStack() as stack:
-                report = stack.enter_context(bar(progress, study.evaluations, plan.evaluations))
+                report = stack.enter_context(shown(progress, study.evaluations, plan.evaluations, standing))
                 workers = stack.enter_context(closing(Workers(executor, plan.parallel, timeout)))
                 flight = self._flight = Flight(plan.simulate, workers, plan.retries, study.problem, lambda: untried(study))
                 learner = _learner(stack, study, plan.parallel)

@@ -27,6 +27,7 @@ from aloq.cli.reproduce import reproduce
 from aloq.cli.run import run
 from aloq.cli.tasks import tasks
 from aloq.cli.tell import tell
+from aloq.cli.verify import verify
 
 
 class App(typer.Typer):
@@ -55,6 +56,7 @@ app.command("ask")(ask)
 app.command("tell", context_settings={"ignore_unknown_options": True})(tell)
 app.command("fail")(fail)
 app.command("best")(best)
+app.command("verify")(verify)
 app.command("export")(export)
 app.command("report")(report)
 app.command("watch")(watch)

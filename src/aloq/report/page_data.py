@@ -48,9 +48,19 @@ def page_data(summary: Summary, title: str, written: str) -> JSONObject:
         "grid": GRID.tolist(),
         "sensitivities": [_sensitivity(part) for part in summary.sensitivities],
         "noise": summary.noise,
+        "verified": _verified(summary),
         "failures": [asdict(failure) for failure in summary.failures],
         "trials": _trials(summary.trials),
     }
+
+
+def _verified(summary: Summary) -> str | None:
+    """Return what fresh simulations say, as a sentence."""
+    found = summary.verified
+    if found is None:
+        return None
+    other = "" if summary.best is not None and summary.best.policy == found.policy else "Of another policy: "
+    return f"{other}{found}"
 
 
 def answer(best: Best, value: str, evaluations: int) -> JSONObject:

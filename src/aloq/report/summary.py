@@ -17,6 +17,7 @@ from aloq.report.study_view import StudyView
 from aloq.study.best import Best
 from aloq.study.book import Counts
 from aloq.study.study import Study
+from aloq.study.verification import Verification
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +52,7 @@ class Summary:
     events: tuple[Event, ...] = ()
     sensitivities: tuple[Sensitivity, ...] = ()
     noise: float | None = None  # median standard deviation of one return
+    verified: Verification | None = None  # the last one
 
 
 def summarise(study: Study, known: Mapping[int, Best] | None = None) -> Summary:
@@ -78,6 +80,7 @@ def summarise(study: Study, known: Mapping[int, Best] | None = None) -> Summary:
         events(view),
         sensitivities(view),
         _median(view),
+        study.verification(),
     )
 
 

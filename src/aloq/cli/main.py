@@ -29,6 +29,7 @@ from aloq.cli.reproduce import reproduce
 from aloq.cli.run import run
 from aloq.cli.tasks import tasks
 from aloq.cli.tell import tell
+from aloq.cli.verify import verify
 
 
 class App(typer.Typer):
@@ -60,6 +61,7 @@ app.command("add")(add)
 app.command("amend", context_settings={"ignore_unknown_options": True})(amend)
 app.command("drop")(drop)
 app.command("best")(best)
+app.command("verify")(verify)
 app.command("export")(export)
 app.command("report")(report)
 app.command("watch")(watch)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from aloq.problem.variables import Choice as Choice
     from aloq.problem.variables import Integer as Integer
     from aloq.problem.variables import Real as Real
+    from aloq.study.running.stopping import Until as Until
     from aloq.study.study import Study as Study
 
 __version__ = "0.1.0"
@@ -47,6 +48,7 @@ _HOME = {
     "SimulationError": "aloq.problem.errors",
     "Study": "aloq.study.study",
     "StudyError": "aloq.problem.errors",
+    "Until": "aloq.study.running.stopping",
 }
 _ROOMS = ("acquisition", "gp", "inference", "methods", "quadrature", "tasks")
 

@@ -42,7 +42,7 @@ def refused(*words: str) -> str:
 
 def test_add_takes_a_table() -> None:
     result = call("add", "study.toml", "old.csv")
-    assert (result.exit_code, result.stdout) == (0, "Added 2 results: trials 0 to 1.\n")
+    assert (result.exit_code, result.stdout) == (0, "Results added: 2, as trials 0 to 1.\n")
     assert call("add", "s.jsonl", "old.csv", "--counts").exit_code == 0
     study = Study.read("s.jsonl")
     assert (study.counts, study.evaluations, study.added) == ((4, 0, 0), 2, 4)
@@ -54,7 +54,7 @@ def test_what_export_writes_can_be_added() -> None:
     call("add", "study.toml", "old.csv")
     assert call("export", "s.jsonl", "-o", "new.csv").exit_code == 0
     result = call("add", "s.jsonl", "new.csv")
-    assert result.stdout == "Added 2 results: trials 2 to 3.\n"
+    assert result.stdout == "Results added: 2, as trials 2 to 3.\n"
     trials = Study.read("s.jsonl").trials()
     columns = [name for name in trials if name != "id"]
     assert trials.loc[:1, columns].equals(trials.loc[2:, columns].reset_index(drop=True))

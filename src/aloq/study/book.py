@@ -9,6 +9,7 @@ Ctrl-C waits until a change is complete.
 from __future__ import annotations
 
 import copy
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterable
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple, SupportsIndex
 
 from aloq.problem.errors import JournalError, StudyError
 from aloq.problem.problem import Problem
-from aloq.study.checks import whole
+from aloq.study.checks import storable, whole
 from aloq.study.journal import header
 from aloq.study.journal.file import Journal, text
 from aloq.study.journal.new_file import write_new
@@ -25,6 +26,8 @@ from aloq.study.journal.record import Record, as_record
 from aloq.study.ledger import Entry, Ledger, replay
 from aloq.study.running import interrupts
 from aloq.study.trial import Trial
+
+LOG = logging.getLogger("aloq")
 
 
 class Counts(NamedTuple):
@@ -133,6 +136,7 @@ class Book:
                 ledger.apply({"event": "add", "id": number, **report})
             self._save("They need not be added again: free space or restore access, and go on.")
             trials = [entry.trial for entry in ledger.entries[before:]]
+        LOG.info("Results added: %d, from trial %d on.", len(trials), before)
         return copy.deepcopy(trials)
 
     def settle(self, trial: Trial | SupportsIndex, report: dict[str, Any]) -> None:
@@ -145,6 +149,8 @@ class Book:
             self.ledger.apply(as_record("report of a simulation", {"event": report["event"], "id": number, **report}))
             self._handed.discard(number)
             self._save("It need not be told again: free space or restore access, and go on.")
+            entry = self.ledger.entries[number]
+        LOG.info("Trial %d %s: %s", number, entry.status, entry.value if entry.status == "told" else _last_line(entry.reason))
 
     def awaited(self, trial: Trial | SupportsIndex) -> Trial:
         """Return a pending trial as it was asked for. Raise StudyError if there is none."""
@@ -158,11 +164,23 @@ class Book:
             entry = self.ledger.settled(self._id(trial, self.ledger.settled))
             self.ledger.apply(as_record("correction", {"id": entry.trial.id, **report(entry.trial)}))
             self._save("It need not be corrected again: free space or restore access, and go on.")
+            event = self.ledger.log[-1]["event"]
+        LOG.info("Trial %d %s.", entry.trial.id, {"amend": "amended", "drop": "dropped"}[event])
+
+    def stop(self, reason: str) -> None:
+        """Record why a run ended early. It is recorded once if nothing has happened since."""
+        with interrupts.held(), self._lock:
+            self.check_open()
+            record = as_record("reason to stop", {"event": "stop", "reason": storable(reason)})
+            if not self.ledger.log or self.ledger.log[-1] != record:
+                self.ledger.apply(record)
+                self._save("Nothing of the study is missing.")
 
     def _id(self, trial: Trial | SupportsIndex, known: Callable[[int], Entry]) -> int:
         if not isinstance(trial, Trial):
             return whole("trial", trial, least=0)
-        if trial != known(trial.id).trial:
+        found = known(trial.id).trial
+        if (trial.policy, trial.environment) != (found.policy, found.environment):
             raise StudyError(
                 f"A trial must be told as it was asked for, but trial {trial.id} of this study has another policy or environment. "
                 f"If it is the right trial and was changed since, give its id, {trial.id}, instead."
@@ -206,3 +224,8 @@ class Book:
             raise StudyError(f"The study was stopped. To go on with it, use aloq.Study.resume({str(self.rescued)!r}).")
         if self.closed:
             raise StudyError("The study is closed. To go on with it, use aloq.Study.resume(path), or make a new one.")
+
+
+def _last_line(reason: str) -> str:
+    """Return the last line of a reason: of a traceback, it is the error."""
+    return reason.strip().rpartition("\n")[2]

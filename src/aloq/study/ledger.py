@@ -28,7 +28,7 @@ from aloq.study.journal.record import Record, copied, field
 from aloq.study.trial import Trial
 
 Status = Literal["pending", "told", "failed", "dropped"]
-EVENTS = ("ask", "tell", "fail", "add", "amend", "drop")
+EVENTS = ("ask", "tell", "fail", "add", "amend", "drop", "stop")
 CORRECTIONS = ("amend", "drop")
 T = TypeVar("T", bound=np.generic)
 
@@ -128,6 +128,9 @@ class Ledger:
             self._correct(record, status="told", value=value, measures=measures, reason="")
         elif event == "drop":
             self._correct(record, status="dropped", reason=storable(field(record, "reason", str)))
+        elif event == "stop":
+            field(record, "reason", str)
+            self.log.append(record)
         else:
             raise StudyError(f"The event of a record must be one of {', '.join(EVENTS)}, but is {shown(event)}.")
 

@@ -15,7 +15,7 @@ import importlib
 import itertools
 import os
 import threading
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -50,10 +50,11 @@ from aloq.study.question import question
 from aloq.study.returned import Told, returned
 from aloq.study.running import interrupts
 from aloq.study.running.learning_process import LearningProcess
-from aloq.study.running.loop import PATIENCE, RunPlan
+from aloq.study.running.loop import PATIENCE, Callback, RunPlan, check_callbacks
 from aloq.study.running.outcome import Simulate
 from aloq.study.running.progress import Show
 from aloq.study.running.session import Session
+from aloq.study.running.stopping import Rule, check_until
 from aloq.study.running.workers import Executors
 from aloq.study.trial import Trial
 
@@ -244,6 +245,8 @@ class Study:
         timeout: float | None = None,
         retries: int = 0,
         patience: int = PATIENCE,
+        until: Rule | None = None,
+        callbacks: Iterable[Callback] = (),
         progress: Show = True,
     ) -> None:
         """Simulate until the study holds `evaluations` returns in all.
@@ -263,16 +266,24 @@ class Study:
                     each simulation runs in its own process.
         retries     how often a failed simulation is tried again.
         patience    how many failures in a row end the run.
+        until       when the run ends before: an `aloq.Until`, or a function of the study that
+                    returns True, or the reason as a text, to end it.
+        callbacks   functions of (study, trial), called after every told or failed trial. An
+                    exception ends the run; what was told is kept.
 
         Until a first simulation succeeds, a mistake in the simulator (a TypeError, a KeyError, a
         return that is no number) ends the run at once and is not recorded. Ctrl-C ends the run too;
         what was told is kept. docs/howto/robustness.md has the details.
         """
-        plan = RunPlan(check_simulate(simulate), evaluations, parallel, retries, patience)
+        early, calls = check_until(until), check_callbacks(callbacks)
+        plan = RunPlan(check_simulate(simulate), evaluations, parallel, retries, patience, early, calls)
         executor, timeout = check_executor(executor), check_timeout(timeout)
         self._book.check_open()
         with self._session.alone():
-            self._session.carry_out(self, self._ask, self._book.left_over(), plan, executor, timeout, progress)
+            left, known = self._book.left_over(), lambda: self._book.known().history()
+            stop = self._session.carry_out(self, self._ask, left, known, plan, executor, timeout, progress)
+            if stop:
+                self._book.stop(stop)
 
     def best(self, environment: Any = None, objective: Any = None, value: str | None = None) -> Best:
         """Return the policy believed best among those simulated.

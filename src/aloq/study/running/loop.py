@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from aloq.problem.errors import AloqError, StudyError
 from aloq.problem.problem import Problem
-from aloq.study.checks import NotANumberError, message, whole
-from aloq.study.returned import returned
+from aloq.study.checks import NotANumberError, message, shown, whole
+from aloq.study.returned import Returned, returned
 from aloq.study.running.interrupts import released
 from aloq.study.running.outcome import Outcome, Simulate
 from aloq.study.running.prefetch import Prefetch
 from aloq.study.running.progress import Report
+from aloq.study.running.stopping import Rule, Stopping
 from aloq.study.running.workers import Workers, broken, refusal, worker_died
-from aloq.study.trial import Trial
+from aloq.study.trial import FinishedTrial, Trial
 
 if TYPE_CHECKING:
     from aloq.study.study import Study
+
+Callback = Callable[["Study", FinishedTrial], object]
 
 PATIENCE = 20  # failures in a row that end a run
 # A trial whose workers died this often counts as failed, because it may be what kills them.
@@ -38,6 +41,8 @@ class RunPlan:
     parallel: int
     retries: int
     patience: int
+    until: Rule | None = None
+    callbacks: tuple[Callback, ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in (("evaluations", 1), ("parallel", 1), ("retries", 0), ("patience", 1)):
@@ -170,19 +175,28 @@ def checked(problem: Problem, trial: Trial, outcome: Outcome) -> Outcome:
     return outcome
 
 
-def run(study: Study, flight: Flight, prefetch: Prefetch, plan: RunPlan, report: Report) -> None:
-    """Keep trials in flight until the study holds `plan.evaluations` returns."""
-    failures, failures_count = 0, study.problem.failure_value is not None
+def run(study: Study, flight: Flight, prefetch: Prefetch, plan: RunPlan, stopping: Stopping, report: Report) -> str:
+    """Keep trials in flight until the study holds `plan.evaluations` returns.
+
+    Return why the run ended before, or "". What is in flight then is waited for.
+    """
+    failures, failures_count, stop = 0, study.problem.failure_value is not None, ""
     try:
         while (missing := plan.evaluations - study.evaluations) > 0:
             _check_open(study)
-            launched = prefetch.take(plan.parallel - len(flight), missing - len(flight))
+            stop = stop or stopping.reason()
+            if stop and not len(flight):
+                return stop
+            launched = [] if stop else prefetch.take(plan.parallel - len(flight), missing - len(flight))
             for trial in launched:
                 flight.launch(trial)
             for trial, outcome in flight.landed(wait=not launched):
                 prefetch.simulated(outcome.seconds)
                 _check_mistake(study, outcome)
-                _settle(study, trial, outcome, report)
+                finished = _settle(study, trial, outcome, report)
+                for callback in plan.callbacks:
+                    with released():
+                        callback(study, finished)
                 failures = failures + 1 if outcome.returned is None else 0
                 if failures == plan.patience and not (failures_count and not untried(study)):
                     raise _impatient(failures, outcome)
@@ -193,6 +207,7 @@ def run(study: Study, flight: Flight, prefetch: Prefetch, plan: RunPlan, report:
                 _check_mistake(study, outcome)
                 _settle(study, trial, outcome, report)
         raise
+    return ""
 
 
 def _check_open(study: Study) -> None:
@@ -225,12 +240,25 @@ def _impatient(failures: int, outcome: Outcome) -> StudyError:
     return StudyError(f"{many} failed. Mend the simulator, or have more `patience`; the last reason was:\n{outcome.reason}")
 
 
-def _settle(study: Study, trial: Trial, outcome: Outcome, report: Report) -> None:
+def _settle(study: Study, trial: Trial, outcome: Outcome, report: Report) -> FinishedTrial:
+    """Tell an outcome. Return the trial with it."""
     seconds = None if math.isnan(outcome.seconds) else outcome.seconds
-    value = math.nan
+    found = Returned(math.nan, {})
     if outcome.returned is None:
         study.fail(trial.id, outcome.reason, seconds=seconds)
     else:
         study.tell(trial.id, outcome.returned, seconds=seconds)
-        value = returned(study.problem, trial, outcome.returned).value
-    report(study.evaluations, study.counts.failed, value)
+        found = returned(study.problem, trial, outcome.returned)
+    report(study.evaluations, study.counts.failed, found.value)
+    state: Literal["told", "failed"] = "failed" if outcome.returned is None else "told"
+    return FinishedTrial(trial.id, trial.policy, trial.environment, state, found.value, found.measures, outcome.reason, outcome.seconds)
+
+
+def check_callbacks(callbacks: Any) -> tuple[Callback, ...]:
+    if callable(callbacks) or not isinstance(callbacks, Iterable):
+        raise StudyError(f"`callbacks` must be a list of functions of (study, trial), but is {shown(callbacks)}. Write it in [brackets].")
+    found = tuple(callbacks)
+    for callback in found:
+        if not callable(callback):
+            raise StudyError(f"`callbacks` must be functions of (study, trial), but one is {shown(callback)}. Leave it out.")
+    return found

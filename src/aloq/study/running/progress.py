@@ -23,7 +23,7 @@ def bar(show: Show, told: int, total: int) -> Iterator[Report]:
 
     Without a terminal it does nothing, unless `show` is "force".
     """
-    if not _visible(show):
+    if not visible(show):
         yield lambda told, failed, value: None
         return
     # If stdout goes to a file, the simulator's output must still reach that file.
@@ -38,7 +38,8 @@ def bar(show: Show, told: int, total: int) -> Iterator[Report]:
         yield report
 
 
-def _visible(show: Show) -> bool:
+def visible(show: Show) -> bool:
+    """Return whether progress is shown. Raises for anything that is not a `Show`."""
     if show not in (True, False, "force"):
         raise StudyError(f"`progress` must be True, False or 'force', but is {show!r}.")
     return show == "force" or (bool(show) and sys.stderr.isatty())

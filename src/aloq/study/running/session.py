@@ -5,6 +5,7 @@ The loop itself is `aloq.study.running.loop`.
 
 from __future__ import annotations
 
+import logging
 import math
 import sys
 import threading
@@ -13,12 +14,14 @@ from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from aloq.methods.history import History
 from aloq.problem.errors import StudyError
 from aloq.study.running import interrupts, scratch
 from aloq.study.running.learning_process import LearningProcess
 from aloq.study.running.loop import Flight, RunPlan, run, untried
 from aloq.study.running.prefetch import Prefetch
-from aloq.study.running.progress import Show, bar
+from aloq.study.running.progress import Show, bar, visible
+from aloq.study.running.stopping import Stopping
 from aloq.study.running.workers import Executors, Workers
 from aloq.study.trial import Trial
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
 # (n, together, learner): see `Study._ask`
 Ask = Callable[[int, int, LearningProcess | None], Generator[Trial, None, None]]
+LOG = logging.getLogger("aloq")
 
 # A round of parallel trials is handed out in this many portions. So the first trials can start
 # before the last are chosen.
@@ -51,10 +55,24 @@ class Session:
             flight.wake()
 
     def carry_out(
-        self, study: Study, ask: Ask, left: list[Trial], plan: RunPlan, executor: Executors, timeout: float | None, progress: Show
-    ) -> None:
-        """Run the plan. Trials in `left` come first, then those that `ask` gives."""
+        self,
+        study: Study,
+        ask: Ask,
+        left: list[Trial],
+        known: Callable[[], History],
+        plan: RunPlan,
+        executor: Executors,
+        timeout: float | None,
+        progress: Show,
+    ) -> str:
+        """Run the plan. Trials in `left` come first, then those that `ask` gives.
+
+        Return why the run ended before it had all its evaluations, or "".
+        """
+        LOG.info("Run started: %d of %d evaluations, %d at once.", study.evaluations, plan.evaluations, plan.parallel)
+        stop = ""
         try:
+            stopping = Stopping(plan.until, study, known)
             scratch.sweep()
             with ExitStack() as stack:
                 report = stack.enter_context(bar(progress, study.evaluations, plan.evaluations))
@@ -63,12 +81,19 @@ class Session:
                 learner = _learner(stack, study, plan.parallel)
                 asking = partial(_asked, ask, math.ceil(plan.parallel / _PORTIONS), learner)
                 prefetch = stack.enter_context(closing(Prefetch(asking, left, plan.parallel, flight.wake)))
-                run(study, flight, prefetch, plan, report)
-        except KeyboardInterrupt:
+                stop = run(study, flight, prefetch, plan, stopping, report)
+        except BaseException as error:
+            LOG.info("Run ended after %d evaluations: %s.", study.evaluations, type(error).__name__)
+            if not isinstance(error, KeyboardInterrupt):
+                raise
             if study.journal is not None:
                 kept = f"{study.evaluations} of {plan.evaluations} evaluations are kept in {study.journal}"
                 print(f"Interrupted: {kept}. Run the script again to go on.", file=sys.stderr)
             raise
+        LOG.info("Run ended after %d evaluations%s.", study.evaluations, f": {stop}" if stop else "")
+        if stop and visible(progress):
+            print(f"Stopped after {study.evaluations} evaluations: {stop}.", file=sys.stderr)
+        return stop
 
     @contextmanager
     def alone(self) -> Iterator[None]:

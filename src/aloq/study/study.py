@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
 
 import numpy as np
 
+from aloq.methods import registry
 from aloq.methods.interface import Method, Prediction, ShowsBelief
 from aloq.problem.errors import StudyError
 from aloq.problem.problem import Problem
@@ -68,16 +69,18 @@ class Study:
     """Asks for simulations, is told what they returned, and knows the policy believed best.
 
     `journal` names a file that keeps the study from process to process. If the file exists, the
-    study continues from it. The same `seed` and the same returns give the same trials. Without a
-    `method`, the best known one is used, or that which was best when the journal was begun. Use the
+    study continues from it. The same `seed` and the same returns give the same trials. `method` is
+    an object, or a name that `aloq run --method` knows. Without it, or with "aloq", the best known
+    one is used, or that which was best when the journal was begun. Use the
     study as a context manager, or call `close()`, to let another study open the file.
     """
 
     def __init__(
-        self, problem: Problem, method: Method | None = None, journal: str | os.PathLike[str] | None = None, seed: int = 0
+        self, problem: Problem, method: Method | str | None = None, journal: str | os.PathLike[str] | None = None, seed: int = 0
     ) -> None:
         self._problem = check_problem(problem)
-        self._method = check_method(header.earlier_default(journal) if method is None else method)
+        by_default = method is None or (isinstance(method, str) and method == registry.DEFAULT)
+        self._method = check_method(header.earlier_default(journal) if by_default else method)
         self._seed = check_seed(seed)
         check_served(self._method, problem.objective)
         self._computing = threading.RLock()
@@ -356,7 +359,7 @@ class Study:
         """
         from aloq.study.table import table
 
-        return table(self._book.known(), tuple(self._problem.policy_names), tuple(self._problem.environment_names))
+        return table(self._book.known())
 
     def close(self) -> None:
         """Release the journal. What is known can still be read.

@@ -80,3 +80,17 @@ def test_amend_and_drop() -> None:
     assert "trial 2 is pending" in refused("amend", "s.jsonl", "2", "1")
     assert "trial 0 was dropped" in refused("drop", "s.jsonl", "0")
     assert "There must be a number" in refused("amend", "s.jsonl", "1", "much")
+
+
+def test_adopt() -> None:
+    call("add", "study.toml", "old.csv")
+    Path("study.toml").write_text(STUDY.replace("[0.0, 2.0]", "[0.0, 3.0]"))
+    assert "aloq adopt" in refused("ask", "study.toml")
+    result = call("adopt", "study.toml")
+    assert result.exit_code == 0, result.output
+    assert call("ask", "study.toml").exit_code == 0
+    assert Study.read("s.jsonl").problem.encoding.space.axes[0].high == 3.0  # type: ignore[attr-defined]
+    Path("study.toml").write_text(STUDY.replace("[0.0, 2.0]", "[0.0, 1.0]"))
+    assert "trial 0 does not: 'speed' must lie in [0.0, 1.0]" in refused("adopt", "study.toml")
+    Path("study.toml").write_text(STUDY.replace("s.jsonl", "none.jsonl"))
+    assert "There is no journal none.jsonl" in refused("adopt", "study.toml")

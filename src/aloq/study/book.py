@@ -12,7 +12,7 @@ import copy
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, SupportsIndex
 
@@ -41,24 +41,30 @@ class Counts(NamedTuple):
 class Book:
     """A ledger and, if a path is given, its journal.
 
-    `given` makes the header, which says what the study is about.
+    `given` makes the header, which says what the study is about. With `adopt`, a journal may be that
+    of another problem, if its trials fit the new one.
     """
 
-    def __init__(self, problem: Problem, given: Callable[[], Record], path: str | os.PathLike[str] | None) -> None:
+    def __init__(self, problem: Problem, given: Callable[[], Record], path: str | os.PathLike[str] | None, adopt: bool = False) -> None:
+        self.origin = problem  # that of the first record
         self.ledger = Ledger.of(problem)
         self.closed = False
         self._lock = threading.RLock()
         self._handed: set[int] = set()  # ids of trials that `ask` gave to the user of this process
-        self.journal: Journal | None = None if path is None else self._open(given(), path)
+        self.journal: Journal | None = None if path is None else self._open(given(), path, adopt)
 
-    def _open(self, given: Record, path: str | os.PathLike[str]) -> Journal:
+    def _open(self, given: Record, path: str | os.PathLike[str], adopt: bool) -> Journal:
         journal = Journal(path)
         try:
             if journal.contents.header is None:
                 journal.begin(given)
             else:
-                header.compare(journal.contents.header, given, str(path))
-                replay(self.ledger, journal.contents.records, str(path))
+                now = header.current(journal.contents.header, journal.contents.records)
+                found = header.changes(now, given, str(path), ["problem"]) if adopt else []
+                header.compare(now | {"problem": given["problem"]} if adopt else now, given, str(path))
+                self.replay(journal.contents.header, journal.contents.records, str(path), anew=bool(found))
+                if found:
+                    self._adopt(journal, given, found)
         except OSError as error:
             journal.close()
             raise JournalError(f"The journal {path} cannot be written: {error.strerror}.") from error
@@ -66,6 +72,22 @@ class Book:
             journal.close()
             raise
         return journal
+
+    def replay(self, begun: Record, records: Sequence[Record], source: str, anew: bool = False) -> None:
+        """Apply the records of a journal.
+
+        If the problem changed on the way, or will, they begin with the one in its header.
+        """
+        if anew or any(record.get("event") == "adopt" for record in records):
+            self.origin = header.restore(begun, source)[0]
+            self.ledger = Ledger.of(self.origin)
+        replay(self.ledger, records, source)
+
+    def _adopt(self, journal: Journal, given: Record, found: list[str]) -> None:
+        """Go on with another problem, and say what is different."""
+        self.ledger.apply({"event": "adopt", "aloq": given["aloq"], "problem": given["problem"]})
+        journal.write(self.ledger.log)
+        LOG.warning("%s goes on with a changed problem: %s.", journal.path, header.summed_up(found))
 
     @property
     def rescued(self) -> Path | None:
@@ -202,7 +224,8 @@ class Book:
         """Write everything to a new journal with this header. The file must not exist yet."""
         with self._lock:
             try:
-                write_new(Path(path).absolute(), text([given, *self.ledger.log], given))
+                begun = given | {"problem": self.origin.to_json()}
+                write_new(Path(path).absolute(), text([begun, *self.ledger.log], begun))
             except OSError as error:
                 raise JournalError(f"The new journal {path} cannot be written: {error.strerror}. Name another file.") from error
 

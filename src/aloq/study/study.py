@@ -45,7 +45,7 @@ from aloq.study.drafting import Drafts
 from aloq.study.journal import header
 from aloq.study.journal.file import begun
 from aloq.study.journal.record import Record
-from aloq.study.ledger import Ledger, replay
+from aloq.study.ledger import Ledger
 from aloq.study.past import past_recommendations
 from aloq.study.question import question
 from aloq.study.returned import Told, returned
@@ -71,12 +71,20 @@ class Study:
     `journal` names a file that keeps the study from process to process. If the file exists, the
     study continues from it. The same `seed` and the same returns give the same trials. `method` is
     an object, or a name that `aloq run --method` knows. Without it, or with "aloq", the best known
-    one is used, or that which was best when the journal was begun. Use the
+    one is used, or that which was best when the journal was begun. With `adopt`, an existing journal
+    may be that of another problem: a range was widened, probabilities corrected, a formula changed.
+    All its trials must fit the new one. Use the
     study as a context manager, or call `close()`, to let another study open the file.
     """
 
     def __init__(
-        self, problem: Problem, method: Method | str | None = None, journal: str | os.PathLike[str] | None = None, seed: int = 0
+        self,
+        problem: Problem,
+        method: Method | str | None = None,
+        journal: str | os.PathLike[str] | None = None,
+        seed: int = 0,
+        *,
+        adopt: bool = False,
     ) -> None:
         self._problem = check_problem(problem)
         by_default = method is None or (isinstance(method, str) and method == registry.DEFAULT)
@@ -85,7 +93,7 @@ class Study:
         check_served(self._method, problem.objective)
         self._computing = threading.RLock()
         self._session = Session()
-        self._book = Book(problem, self._header, journal)
+        self._book = Book(problem, self._header, journal, adopt)
 
     def _header(self) -> Record:
         return header.make(self._problem, self._method, self._seed)
@@ -94,7 +102,7 @@ class Study:
     def resume(cls, path: str | os.PathLike[str]) -> Self:
         """Return the study whose journal is at `path`, exactly as it was."""
         contents = begun(path)
-        problem, method, seed = header.restore(contents.header, str(path))
+        problem, method, seed = header.restore(header.current(*contents), str(path))
         return cls(problem, method, path, seed)
 
     @classmethod
@@ -104,9 +112,9 @@ class Study:
         Another process may be writing the file at the same time.
         """
         contents = begun(path)
-        problem, method, seed = header.restore(contents.header, str(path))
+        problem, method, seed = header.restore(header.current(*contents), str(path))
         study = cls(problem, method, seed=seed)
-        replay(study._book.ledger, contents.records, str(path))
+        study._book.replay(*contents, str(path))
         study.close()
         return study
 
@@ -334,7 +342,7 @@ class Study:
         Answers in `known` are not computed again.
         """
         with self._computation():
-            return past_recommendations(self._problem, self._method, self._seed, self._book.known().log, most, known or {})
+            return past_recommendations(self._book.origin, self._method, self._seed, self._book.known().log, most, known or {})
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write a page (.html) with the recommendation, the evidence for it, and all trials.

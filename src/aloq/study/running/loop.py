@@ -177,7 +177,8 @@ def run(study: Study, flight: Flight, prefetch: Prefetch, plan: RunPlan, report:
         while (missing := plan.evaluations - study.evaluations) > 0:
             _check_open(study)
             launched = prefetch.take(plan.parallel - len(flight), missing - len(flight))
-            if launched:
+            # In parallel, trials are chosen at any time, and the choice may be under way just now.
+            if launched or plan.parallel > 1:
                 report.learnt()
             for trial in launched:
                 flight.launch(trial)

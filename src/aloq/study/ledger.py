@@ -195,6 +195,7 @@ class Ledger:
             self._points.append(point)
         self.log.append(record)
         self.corrections += 1
+        self.plans = []  # they are about the earlier problem
         order = [*self._order, *(number for number in self.failed if number not in self._order)]
         self._clear()
         for number in order:

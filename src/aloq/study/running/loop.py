@@ -228,7 +228,8 @@ def run(study: Target, flight: Flight, prefetch: Prefetch, plan: RunPlan, report
             if stop and not len(flight):
                 return stop
             launched = [] if stop else prefetch.take(plan.parallel - len(flight), missing - len(flight))
-            if launched:
+            # In parallel, trials are chosen at any time, and the choice may be under way just now.
+            if launched or plan.parallel > 1:
                 report.learnt()
             for trial in launched:
                 flight.launch(trial)

@@ -291,6 +291,7 @@ def _settle(study: Target, trial: Trial, outcome: Outcome, report: Report) -> Fi
         study.fail(trial.id, outcome.reason, seconds=seconds)
     else:
         study.tell(trial.id, outcome.returned, seconds=seconds)
+        found = returned(study.problem, trial, outcome.returned)
     report.simulated(study.evaluations, study.counts.failed)
     state: Literal["told", "failed"] = "failed" if outcome.returned is None else "told"
     return FinishedTrial(trial.id, trial.policy, trial.environment, state, found.value, found.measures, outcome.reason, outcome.seconds)

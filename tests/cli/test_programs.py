@@ -312,7 +312,7 @@ def locked(path: str) -> BinaryIO:
     """The file, locked as another process would lock it: a study of this process hands its journal over."""
     import fcntl
 
-    file = Path(path).open("rb")
+    file = Path(path).open("rb")  # noqa: SIM115
     fcntl.flock(file, fcntl.LOCK_EX)
     return file
 

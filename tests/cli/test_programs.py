@@ -11,6 +11,7 @@ import sys
 import threading
 import tomllib
 from pathlib import Path
+from typing import BinaryIO
 
 import pandas as pd
 import pytest
@@ -294,17 +295,26 @@ def test_a_file_without_a_command_is_for_work_by_hand() -> None:
 def test_a_command_waits_for_another_that_has_the_journal(monkeypatch: pytest.MonkeyPatch) -> None:
     study_of("true")
     call("ask", "study.toml")
-    study = Study.resume("s.jsonl")
+    other = locked("s.jsonl")
     assert call("export", "s.jsonl", "-o", "t.csv").exit_code == 0  # only looks
-    timer = threading.Timer(0.5, study.close)
+    timer = threading.Timer(0.5, other.close)
     timer.start()
     assert call("tell", "s.jsonl", "0", "1").exit_code == 0
     timer.join()
     monkeypatch.setattr(opening, "PATIENCE", 0.2)
-    with Study.resume("s.jsonl"):
+    with locked("s.jsonl"):
         result = call("ask", "s.jsonl")
     assert result.exit_code == 2
     assert "in use by" in result.stderr
+
+
+def locked(path: str) -> BinaryIO:
+    """The file, locked as another process would lock it: a study of this process hands its journal over."""
+    import fcntl
+
+    file = Path(path).open("rb")  # noqa: SIM115
+    fcntl.flock(file, fcntl.LOCK_EX)
+    return file
 
 
 @pytest.mark.usefixtures("cheap_method")

@@ -60,8 +60,30 @@ def test_simulated_environments_and_sensitivity_show_every_value_and_column(stud
     assert labels == ["speed", "gear", "load", "road: dry", "road: wet", "road: ice"]
 
 
+def test_the_surface_lies_under_the_recommended_policy(study: Study) -> None:
+    axes, best = plots.surface(study), study.best().policy
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("speed", "gear")
+    (x,), (y,) = line(axes, "recommended").get_data()
+    assert {"speed": x, "gear": y} == best
+    assert [each.get_ylabel() for each in axes.figure.axes] == ["gear", "expected return"]  # of the colours
+
+
+def test_outcomes_are_all_cases(study: Study) -> None:
+    bars = [found for found in plots.outcomes(study).containers if isinstance(found, BarContainer)]
+    shares = [sum(bar.get_height() for bar in each) for each in bars]
+    assert shares == pytest.approx([99 * 0.97, 100 - 99 * 0.97])  # loads of 9, and ice, are rare
+
+
 @pytest.mark.parametrize(
-    "draw", [plots.progress, plots.sensitivity, lambda s, a: plots.policy(s, "gear", a), lambda s, a: plots.drivers(s, "load", a)]
+    "draw",
+    [
+        plots.progress,
+        plots.sensitivity,
+        plots.surface,
+        plots.outcomes,
+        lambda s, a: plots.policy(s, "gear", a),
+        lambda s, a: plots.drivers(s, "load", a),
+    ],
 )
 def test_axes_are_used_and_written(study: Study, draw: Callable[[Study, Axes], Axes], tmp_path: Path) -> None:
     figure = Figure()
@@ -84,5 +106,9 @@ def test_mistakes_are_named(study: Study) -> None:
         plots.policy(gradient, "speed")
     with pytest.raises(FigureError, match="no belief about single environments"):
         plots.drivers(glance, "load")
+    with pytest.raises(FigureError, match="no belief about single environments"):
+        plots.outcomes(glance)
+    with pytest.raises(FigureError, match="needs two policy variables"):
+        plots.surface(gradient)
     with pytest.raises(FigureError, match="no length scales"):
         plots.sensitivity(glance)

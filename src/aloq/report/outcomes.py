@@ -37,7 +37,10 @@ class Outcomes:
 
 
 def outcomes(view: StudyView) -> Outcomes | None:
-    """Return the distribution of returns, or None if the method believes nothing about them."""
+    """Return the distribution of returns.
+
+    None if the method believes nothing about them, or if their range is larger than any number.
+    """
     if view.belief is None or not view.belief.encoding.factors:
         return None
     problem = view.study.problem
@@ -46,6 +49,8 @@ def outcomes(view: StudyView) -> Outcomes | None:
     mean, std = problem.sign * np.asarray(found.mean), np.asarray(found.std)
     rare = rare_environments(problem.encoding, theta)
     edges = _edges(mean, std)
+    if not np.isfinite(edges).all():
+        return None
     std = np.maximum(std, 1e-9 * (edges[-1] - edges[0]))
     masses = np.diff(_below(edges, mean, std), axis=0)  # (b, N)
     masses = masses / masses.sum(axis=0)  # what lies beyond the outer edges

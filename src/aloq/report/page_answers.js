@@ -10,8 +10,9 @@ function aloqAnswers(kit) {
     const v = data.verdict;
     if (!v) return null;
     const width = data.best.high - data.best.low, share = percent(v.looked_at);
-    const challenger = `the most promising other policy (${listed(v.challenger)})`;
-    const more = v.word === "settled" ? `Nothing more is to be gained but ${number(v.gain, 2)}, which is expected of ${challenger}. That is little beside the interval of the expected return, ${number(width, 2)} wide.`
+    const challenger = `the most promising other policy (${clip(listed(v.challenger), 200)})`;
+    const more = v.word === "settled" && v.gain < 1e-3 * width ? "No other policy is expected to be better."
+      : v.word === "settled" ? `Nothing more is to be gained but ${number(v.gain, 2)}, which is expected of ${challenger}. That is little beside the interval of the expected return, ${number(width, 2)} wide.`
       : `The next 20 simulations may gain about ${number(v.gain, 2)}. So much is expected of ${challenger}, if it were simulated until its value is known.`;
     const holes = v.missing.map((m) => `${listed(m.values)} (${percent(m.probability)})`).join("; ");
     const looked = v.looked_at > 0.9999 ? "All of the environment was simulated near the recommended policy."

@@ -55,7 +55,7 @@ def page_data(summary: Summary, title: str, written: str) -> JSONObject:
         "noise": summary.noise,
         "range": None if not summary.past else [_value(end) for end in past_range(summary.past)],
         "verdict": None if summary.verdict is None else _verdict(summary.verdict),
-        "leaders": [asdict(leader) | {"policy": _named(leader.policy)} for leader in summary.leaders],
+        "leaders": [_finite(asdict(leader)) | {"policy": _named(leader.policy)} for leader in summary.leaders],
         "heedless": None if summary.heedless is None else _heedless(summary.heedless),
         "outcomes": None if summary.outcomes is None else _outcomes(summary.outcomes),
         "surface": None if summary.surface is None else _surface(summary.surface),
@@ -131,12 +131,12 @@ def _verdict(verdict: Verdict) -> JSONObject:
 
 def _heedless(found: Heedless) -> JSONObject:
     known = {"ignored": found.ignored, "promised": found.best.mean, "policy": _named(found.best.policy), "same": found.same}
-    return known | {"mean": found.mean, "std": found.std, "price": found.price, "price_std": found.price_std}
+    return _finite(known | {"mean": found.mean, "std": found.std, "price": found.price, "price_std": found.price_std})
 
 
 def _outcomes(found: Outcomes) -> JSONObject:
     bins = {"edges": found.edges.tolist(), "common": found.common.tolist(), "rare": found.rare.tolist()}
-    return bins | {"common_mean": found.common_mean, "rare_mean": found.rare_mean, "worst": found.worst}
+    return bins | _finite({"common_mean": found.common_mean, "rare_mean": found.rare_mean, "worst": found.worst})
 
 
 def _surface(found: Surface) -> JSONObject:
@@ -147,6 +147,10 @@ def _surface(found: Surface) -> JSONObject:
 def _trials(trials: pd.DataFrame) -> JSONObject:
     """Return the trials by column, because that takes less space than by row."""
     return {"names": list(trials.columns), "columns": [_column(trials[name].tolist()) for name in trials.columns]}
+
+
+def _finite(record: JSONObject) -> JSONObject:
+    return {name: _value(value) for name, value in record.items()}
 
 
 def _column(values: Iterable[Any]) -> list[Any]:

@@ -12,8 +12,10 @@ import numpy as np
 
 from aloq.problem.errors import ProblemError, nearest
 from aloq.report import drivers as environment_drivers
+from aloq.report import outcomes as returns
 from aloq.report import sensitivity as lengths
 from aloq.report import slices
+from aloq.report import surface as surfaces
 from aloq.report.drawing import BLACK, BLUE, ORANGE, VERMILION, FigureError, blank, caption
 from aloq.report.figure import draw_simulated_shares
 from aloq.report.simulated_shares import simulated_shares
@@ -70,6 +72,48 @@ def policy(study: Study, name: str, axes: Axes | None = None) -> Axes:
         axes.set_xscale("log")
     axes.set(xlabel=name, ylabel="expected return")
     caption(axes, f"Along {name}", columns=3)
+    return axes
+
+
+def surface(study: Study, axes: Axes | None = None) -> Axes:
+    """Draw the expected return over the two policy variables along which it changes most.
+
+    The other variables have their recommended values.
+    """
+    view = StudyView(study)
+    found = surfaces.surface(view, slices.slices(view)) if view.believes else None
+    if found is None:
+        raise FigureError(
+            "A surface needs two policy variables that are numbers, and a method that believes something about them. Use `policy`."
+        )
+    axes = _axes(axes)
+    drawn = axes.contourf(found.across, found.up, found.mean, levels=12, cmap="cividis")
+    axes.figure.colorbar(drawn, ax=axes, label="expected return")
+    best = (view.best.policy[name] for name in found.names)
+    axes.plot(*best, color=VERMILION, marker="o", markersize=10, fillstyle="none", linestyle="none", label="recommended")
+    for log, scale in zip(found.logs, (axes.set_xscale, axes.set_yscale), strict=True):
+        if log:
+            scale("log")
+    axes.set(xlabel=found.names[0], ylabel=found.names[1])
+    caption(axes, "Over two policy variables", columns=1)
+    return axes
+
+
+def outcomes(study: Study, axes: Axes | None = None) -> Axes:
+    """Draw the believed shares of the returns of the recommended policy, rare events apart."""
+    view = StudyView(study)
+    found = returns.outcomes(view)
+    if found is None:
+        raise FigureError(f"{type(study.method).__name__} has no belief about single environments. Use another method.")
+    axes, widths = _axes(axes), np.diff(found.edges)
+    axes.bar(found.edges[:-1], 100 * found.common, widths, align="edge", color=BLUE, label="typical")
+    if found.rare_mean is not None:
+        axes.bar(
+            found.edges[:-1], 100 * found.rare, widths, bottom=100 * found.common, align="edge", color=VERMILION, label="with a rare event"
+        )
+    axes.axvline(view.best.mean, color=BLACK, linestyle=":", label="expected return")
+    axes.set(xlabel="return", ylabel="share of cases (%)")
+    caption(axes, "Returns of the recommended policy", columns=3)
     return axes
 
 

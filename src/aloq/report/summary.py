@@ -77,6 +77,8 @@ def summarise(study: Study, known: Mapping[int, Best] | None = None) -> Summary:
         return Summary(study.problem, method, study.seed, study.counts, trials, _failures(trials))
     past = study.past(MOMENTS, known) | {study.evaluations: view.best}
     along = slices(view) if view.believes else ()
+    with np.errstate(all="ignore"):  # differences of the largest numbers overflow; what is not finite is left out
+        answers = (verdict(view), leaders(view), heedless(view), outcomes(view), surface(view, along))
     return Summary(
         study.problem,
         method,
@@ -91,11 +93,7 @@ def summarise(study: Study, known: Mapping[int, Best] | None = None) -> Summary:
         events(view),
         sensitivities(view),
         _median(view),
-        verdict(view),
-        leaders(view),
-        heedless(view),
-        outcomes(view),
-        surface(view, along),
+        *answers,
         study.verification(),
     )
 

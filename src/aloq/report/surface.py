@@ -48,6 +48,8 @@ def surface(view: StudyView, slices: Sequence[Slice]) -> Surface | None:
     columns = [_points(view, axis, values) for axis, values in zip(axes, (across, up), strict=True)]
     grid = np.where(_moved(columns[1])[:, None], columns[1][:, None], columns[0][None])
     mean, _ = view.average(grid.reshape(-1, encoding.policy_dim))
+    if not np.isfinite(mean).all():
+        return None
     others = sum(bool(axis.width) for axis in encoding.space.axes) - 2
     logs = (_log(axes[0]), _log(axes[1]))
     return Surface((axes[0].name, axes[1].name), logs, tuple(across), tuple(up), mean.reshape(len(up), len(across)), others)

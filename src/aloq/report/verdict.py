@@ -67,7 +67,7 @@ def _little(view: StudyView) -> float:
     """Return the gain that is not worth more simulations."""
     low, high = view.best.interval
     means, _ = view.average(np.unique(view.told[:, : view.study.problem.encoding.policy_dim], axis=0))
-    return max(LITTLE * (high - low), TINY * float(np.std(means)))
+    return max(LITTLE * (high - low), float(np.ptp(TINY * means)))  # in this order, the largest numbers do not overflow
 
 
 def _challenger(view: StudyView, belief: ScaledBelief) -> tuple[Array, float]:

@@ -125,7 +125,7 @@ def test_a_run_that_is_under_way_keeps_its_journal(path: Path, problem: Problem)
     with Study(problem, Alert(), journal=path) as study:
 
         def simulate(policy: object, environment: object) -> float:
-            with pytest.raises(JournalError, match=rf"process {os.getpid()}, which is this one, and an `optimize` is under way"):
+            with pytest.raises(JournalError, match=rf"process {os.getpid()}, which is this one\. Let the `optimize` of the study"):
                 Study.resume(path)
             return 1.0
 

@@ -158,7 +158,7 @@ def _holder(path: Path) -> str:
     except (OSError, ValueError):
         return "another process. Wait for it to end, or choose another journal"
     if pid == str(os.getpid()) and host == platform.node():
-        return f"process {pid}, which is this one, and an `optimize` is under way there. Wait for it, or call `close()` on that study"
+        return f"process {pid}, which is this one. Let the `optimize` of the study that holds it end, or call its `close()`"
     return f"process {pid} on {host}. Wait for it to end, or choose another journal"
 
 

@@ -332,6 +332,14 @@ def test_another_policy_can_be_verified_and_misspelt_ones_are_refused() -> None:
         study.verify(curve)
 
 
+def test_a_policy_can_be_verified_before_anything_else_is_known() -> None:
+    study = Study(Problem({"x": (0.0, 1.0)}, LINE), Alert())
+    found = study.verify(curve, 30, policy={"x": 0.5}, progress=False)
+    assert found.interval[0] <= truth({"x": 0.5}) <= found.interval[1]
+    assert (found.believed, found.agrees) == (None, None)
+    assert str(found).endswith(").")
+
+
 def test_fresh_simulations_run_in_processes_too() -> None:
     study = study_of(make_problem(), simulate)
     assert study.verify(study_stub.slow, parallel=2, timeout=30, progress=False) == study_of(make_problem(), simulate).verify(

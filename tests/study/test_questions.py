@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import study_stub
-from scipy.stats import norm
+from scipy.stats import beta, norm
 from study_stub import Alert, Spy, simulate
 
 from aloq.methods.naive import Naive
@@ -44,6 +44,37 @@ def test_best_reads_well() -> None:
     best = Best({"kp": 1 / 3, "mode": "walk", "gait": 2}, mean=2.0, std=0.5)
     assert str(best) == "kp=0.333333, mode='walk', gait=2: expected return 2 ± 0.5 (90 %: 1.17757 to 2.82243)"
     assert repr(best).startswith("Best(policy={'kp': 0.333")
+
+
+def test_equal_returns_leave_what_they_cannot_rule_out() -> None:
+    problem = Problem({"x": (0.0, 1.0)}, {"t": Discrete([0.0, 1.0, 2.0, 3.0])})
+    lengths = []
+    for count in (1, 5, 20):
+        study = Study(problem, Alert())
+        study.optimize(lambda policy, environment: -50.0, count, progress=False)
+        best = study.best()
+        low, high = best.interval
+        assert (best.mean, best.alike) == (-50.0, count)
+        assert high - low >= 2 * 50 * (1 - beta.ppf(0.05, count, 0.5)) * (1 - 1e-9)  # rounding
+        lengths.append(high - low)
+    assert lengths == sorted(lengths, reverse=True)
+    study.tell(study.ask(), -50.1)
+    assert study.best().alike == 0
+
+
+def test_equal_returns_are_certain_where_no_environment_is_left() -> None:
+    study = Study(Problem({"x": (0.0, 1.0)}, {"t": Discrete([1.0])}), Alert())
+    study.optimize(lambda policy, environment: 3.0, 4, progress=False)
+    best = study.best()
+    assert best.alike == 0
+    assert best.interval == pytest.approx(norm.interval(0.9, 3.0, 1 / 4))
+
+
+def test_measures_that_differ_tell_more_than_equal_values() -> None:
+    problem = study_stub.make_measured("0 * progress + 7")
+    study = Study(problem, Alert())
+    study.optimize(study_stub.measure, 6, progress=False)
+    assert study.best().alike == 0
 
 
 def test_best_under_another_environment_sees_its_weights(problem: Problem) -> None:

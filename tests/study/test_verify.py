@@ -270,14 +270,25 @@ def constant(value: float, policy: dict[str, Any], environment: dict[str, Any]) 
 
 
 def test_scales_and_equal_returns_do_no_harm() -> None:
-    for value in (0.0, 3.5, 1e12, -1.7e308, 5e-324):
+    for value in (0.0, 3.5, 1e12, -1.7e308, 1e-300):
         same = partial(constant, value)
         found = study_of(Problem({"x": (0.0, 1.0)}, LINE), same).verify(same, 10, progress=False)
         assert found.mean == pytest.approx(value)
-        assert found.interval[0] <= found.mean <= found.interval[1]
+        assert found.interval[0] < found.mean < found.interval[1]  # nothing is known about other returns
     large = study_of(Problem({"x": (0.0, 1.0)}, LINE), lambda p, e: math.copysign(1.7e308, e["t"] - 0.5))
     found = large.verify(lambda p, e: math.copysign(1.7e308, e["t"] - 0.5), 10, progress=False)
     assert all(map(math.isfinite, (found.mean, *found.interval)))
+
+
+def test_a_belief_without_doubt_does_not_make_certain() -> None:
+    """All returns are equal, so that the model has no doubt. The simulations cannot say that much."""
+    same = partial(constant, -50.0)
+    study = study_of(Problem({"x": (0.0, 1.0)}, {"t": stats.uniform(0, 1)}), same, ALOQ(), evaluations=3)
+    assert study.best().std < 1e-3
+    low, high = study.best().interval
+    assert high - low > 50 * (1 - stats.beta.ppf(0.05, 3, 0.5))
+    low, high = study.verify(same, 10, progress=False).interval
+    assert high - low > 50 * (1 - stats.beta.ppf(0.05, 10, 0.5))
 
 
 def test_an_event_that_was_not_met_stays_possible() -> None:
@@ -319,6 +330,14 @@ def test_another_policy_can_be_verified_and_misspelt_ones_are_refused() -> None:
     study.close()
     with pytest.raises(StudyError, match="The study is closed"):
         study.verify(curve)
+
+
+def test_a_policy_can_be_verified_before_anything_else_is_known() -> None:
+    study = Study(Problem({"x": (0.0, 1.0)}, LINE), Alert())
+    found = study.verify(curve, 30, policy={"x": 0.5}, progress=False)
+    assert found.interval[0] <= truth({"x": 0.5}) <= found.interval[1]
+    assert (found.believed, found.agrees) == (None, None)
+    assert str(found).endswith(").")
 
 
 def test_fresh_simulations_run_in_processes_too() -> None:

@@ -40,6 +40,7 @@ assert_type(best.mean, float)
 assert_type(best.interval, tuple[float, float])
 assert_type(study.counts.told, int)
 assert_type(aloq.__version__, str)
+assert_type(study.verify(simulate, evaluations=40).agrees, bool | None)
 belief = study.predict([best.policy, {"speed": 1.0, "gear": 2}])
 spread: float = belief.std.max()
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincinv
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -192,6 +193,22 @@ def standard_error(sample: Sample, noisy: bool) -> float:
     apart = part.weight * (part.local - part.weight @ part.residual / total)
     error = math.sqrt(float(apart @ apart) * count / (count - 1)) / total
     return float(part.assembled(error) - part.assembled(0.0))
+
+
+def unseen_share(count: int) -> float:
+    """Return the share of environments that may differ from `count` equal returns: see UNSEEN.
+
+    It is 1.9 / count for a large count.
+    """
+    return float(1 - betaincinv(count, UNSEEN, (1 - LEVEL) / 2))
+
+
+def unknown_span(value: float) -> float:
+    """Return how far other returns may be from `value`, the only one ever seen.
+
+    As far as it is from 0, or 1: it may be 1 for a success, where a failure is 0.
+    """
+    return abs(value) or 1.0
 
 
 def interval(drawn: Array) -> tuple[float, float]:

@@ -6,10 +6,13 @@ import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from scipy.special import ndtri
 
+from aloq.methods.history import Array, distinct_rows
 from aloq.methods.interface import Method, Recommendation, RecommendsAtOnce, State
 from aloq.problem.html_table import line, table
+from aloq.quadrature.verification import unknown_span, unseen_share
 from aloq.study.ledger import Ledger
 from aloq.study.looked_at import looked_at
 from aloq.study.question import Question, least_known
@@ -29,12 +32,20 @@ class Best:
     # The probability of the environments that were simulated near this policy, or None if unknown
     # (see `aloq.study.looked_at`).
     looked_at: float | None = None
+    alike: int = 0  # the number of returns, if the study knows only equal ones
 
     @property
     def interval(self) -> tuple[float, float]:
-        """(low, high): contains the expected return with a probability of 90 %."""
+        """(low, high): contains the expected return with a probability of 90 %.
+
+        Equal returns leave a model without doubt. Then the interval holds what so few simulations
+        cannot rule out, as that of `Study.verify` does.
+        """
+        half = Z90 * self.std
+        if self.alike:
+            half = max(half, unseen_share(self.alike) * unknown_span(self.mean))
         # No return exceeds the largest float, so the interval need not reach beyond it.
-        return max(self.mean - Z90 * self.std, -sys.float_info.max), min(self.mean + Z90 * self.std, sys.float_info.max)
+        return max(self.mean - half, -sys.float_info.max), min(self.mean + half, sys.float_info.max)
 
     def __str__(self) -> str:
         policy = _listed(self.policy)
@@ -59,20 +70,33 @@ def recommended(method: Method, ledger: Ledger, asked: Question, state: State | 
     found = method.recommend(asked.encoding, asked.history, state, seed)
     doubtful = least_known(method, asked, state, seed, found.policy) if asked.altered else None
     share = looked_at(asked.encoding, asked.history.told, found.policy)
-    return replace(_in_the_users_units(found, ledger), least_known=doubtful, looked_at=share)
+    return replace(_in_the_users_units(found, ledger, asked), least_known=doubtful, looked_at=share)
 
 
 def recommended_at_once(method: Method, ledger: Ledger, seed: int) -> Best | None:
     """Return what a method recommends without learning, or None if it cannot."""
     if not ledger.returns or not isinstance(method, RecommendsAtOnce):
         return None
-    found = method.recommend_at_once(ledger.encoding, ledger.history(), ledger.state(), seed)
-    return None if found is None else _in_the_users_units(found, ledger)
+    asked = Question(ledger.encoding, ledger.history())
+    found = method.recommend_at_once(asked.encoding, asked.history, ledger.state(), seed)
+    return None if found is None else _in_the_users_units(found, ledger, asked)
 
 
-def _in_the_users_units(found: Recommendation, ledger: Ledger) -> Best:
-    policy = ledger.simulated(found.policy) or ledger.encoding.decode_policy(found.policy)
-    return Best(policy=policy, mean=ledger.sign * float(found.mean), std=float(found.std))
+def _in_the_users_units(found: Recommendation, ledger: Ledger, asked: Question) -> Best:
+    policy = ledger.simulated(found.policy) or asked.encoding.decode_policy(found.policy)
+    return Best(policy, mean=ledger.sign * float(found.mean), std=float(found.std), alike=_alike(asked, found.policy))
+
+
+def _alike(asked: Question, policy: Array) -> int:
+    """Return the number of returns if all are equal, so that they say nothing of what others may be.
+
+    Return 0 otherwise, or if the measures differ, or if no environment of the policy is left.
+    """
+    history, encoding = asked.history, asked.encoding
+    results = np.concatenate([history.values[:, None], history.measures], axis=1)
+    own = history.told[np.all(history.told[:, : len(policy)] == policy, axis=1)]
+    complete = all(factor.finite for factor in encoding.factors) and len(distinct_rows(own)) >= encoding.environment_count
+    return 0 if complete or not np.array_equal(results, results[:1].repeat(len(results), axis=0), equal_nan=True) else len(results)
 
 
 def _listed(values: dict[str, Any]) -> str:

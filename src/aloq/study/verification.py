@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from aloq.problem.errors import StudyError
-from aloq.quadrature.verification import LEVEL, Extreme, Sample, draws, estimate, interval, standard_error
+from aloq.quadrature.verification import LEVEL, Extreme, Sample, draws, estimate, interval, standard_error, unknown_span
 from aloq.study.checks import real
 from aloq.study.journal.record import Record
 from aloq.study.journal.record import field as read
@@ -189,34 +189,52 @@ def result(plans: Sequence[Plan], known: Sequence[tuple[str, float]], repeats: b
     known     keys of environments in which the study simulated the policy, and the returns
     repeats   whether the study has shown that its simulator repeats itself exactly
     """
-    done = [plan for plan in plans if not plan.pending]
-    values = [outcome.value for plan in done for outcome in plan.outcomes.values() if outcome.value is not None]
+    done = _widened([plan for plan in plans if not plan.pending])
+    values = _values(done)
     if not values:
         return None
-    drawn = [plan for plan in done if not plan.whole]
-    bounds = min(values + [plan.lowest.value for plan in drawn]), max(values + [plan.highest.value for plan in drawn])
-    scale = max(map(abs, [*values, *bounds, *(run.predicted for plan in done for run in plan.runs)])) or 1.0
-    same = repeats_of(done, known)
-    deterministic = repeats if same.deterministic is None else same.deterministic
-    if done[-1].whole:
+    bounds = _bounds(done)
+    scale = max(map(abs, [*bounds, *(run.predicted for plan in done for run in plan.runs)])) or 1.0
+    same, whole = repeats_of(done, known), done[-1].whole
+    if whole:
         mean, std, ends = _complete(done, same, scale, noisy=same.deterministic is False)
     else:
-        mean, std, ends = _pooled(done, scale, noisy=not deterministic, alike=min(values) == max(values))
-    std = min(std * scale, sys.float_info.max)
-    # No average is beyond the returns that it is made of. What is beyond all known ones is not looked for.
+        noisy = not (repeats if same.deterministic is None else same.deterministic)
+        mean, std, ends = _pooled(done, scale, noisy, alike=min(values) == max(values))
+    # No average is beyond the returns that it is made of, and returns beyond the bounds are not reckoned with.
     mean, low, high = (float(np.clip(number, bounds[0] / scale, bounds[1] / scale)) * scale for number in (mean, *ends))
     count = sum(len(plan.outcomes) for plan in done)
     return Verification(
         policy=done[-1].policy,
         mean=mean,
-        std=std,
+        std=min(std * scale, sys.float_info.max),
         interval=(min(low, mean), max(high, mean)),
         evaluations=count,
         failed=count - len(values),
-        exact=done[-1].whole and same.deterministic is not False and len(values) == count,
+        exact=whole and same.deterministic is not False and len(values) == count,
         believed=done[-1].believed,
         rounding=_ROUNDING * scale * (bounds[1] / scale - bounds[0] / scale) or 1e-9 * abs(mean),
     )
+
+
+def _values(plans: Sequence[Plan]) -> list[float]:
+    return [outcome.value for plan in plans for outcome in plan.outcomes.values() if outcome.value is not None]
+
+
+def _bounds(plans: Sequence[Plan]) -> tuple[float, float]:
+    """Return the lowest and the highest return that is reckoned with."""
+    ends = [end.value for plan in plans if not plan.whole for end in (plan.low, plan.high, plan.lowest, plan.highest)]
+    return min(_values(plans) + ends), max(_values(plans) + ends)
+
+
+def _widened(plans: list[Plan]) -> list[Plan]:
+    """Return the plans, with other extremes if nothing but one value was ever returned."""
+    seen = {*_values(plans), *(end.value for plan in plans for end in (plan.lowest, plan.highest))}
+    if len(seen) > 1 or not _values(plans) or plans[-1].whole:
+        return plans
+    (value,), largest = seen, sys.float_info.max
+    low, high = max(value - unknown_span(value), -largest), min(value + unknown_span(value), largest)
+    return [replace(plan, lowest=replace(plan.lowest, value=low), highest=replace(plan.highest, value=high)) for plan in plans]
 
 
 def repeats_of(plans: Sequence[Plan], known: Sequence[tuple[str, float]]) -> Repeats:

@@ -233,7 +233,7 @@ class Planner:
         ends = {"low": (low, -1), "high": (high, 1), "lowest": (low.min(), -1), "highest": (high.max(), 1)}
         if ledger.returns:
             values = ledger.sign * ledger.history().values
-            ends |= {"lowest": (min(low.min(), values.min()), -1), "highest": (max(high.max(), values.max()), 1)}
+            ends |= {"lowest": (values.min(), -1), "highest": (values.max(), 1)}
         found = {name: asdict(extreme(people.probabilities, chosen.chance, mean, *end)) for name, end in ends.items()}
         return self._record(DRAWN, runs) | found | {"control": float(people.probabilities @ mean)}
 

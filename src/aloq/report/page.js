@@ -214,6 +214,7 @@
     return el("ul", { class: "says soft" }, items);
   }
 
+  const capital = (text) => text[0].toUpperCase() + text.slice(1);
   const policyList = (policy, id) => el("dl", { class: "policy", id }, policy.map(([name, value]) => [el("dt", {}, name), el("dd", { "data-value": value, title: String(value) }, show(value))]));
   const sure = (best) => `90 % sure to lie between ${number(best.low, 5)} and ${number(best.high, 5)}`;
   function hero() {
@@ -224,8 +225,8 @@
         el("h3", {}, "Recommended policy"),
         policyList(best.policy, "policy"),
         facts()),
-      el("section", { class: "card", "aria-label": "Expected return" },
-        el("h3", {}, "Expected return ", el("span", { class: "soft" }, `(${goal})`)),
+      el("section", { class: "card", "aria-label": capital(data.quantity) },
+        el("h3", {}, `${capital(data.quantity)} `, el("span", { class: "soft" }, `(${goal})`)),
         data.value && el("div", { class: "soft", id: "formula" }, "of ", el("code", {}, data.value)),
         el("div", { class: "big", id: "mean", "data-value": best.mean }, number(best.mean, 5)),
         el("div", { id: "interval", "data-low": best.low, "data-high": best.high }, sure(best)),
@@ -265,15 +266,15 @@
 
   function progress() {
     const rows = data.past.map((p) => ({ x: p.evaluations, mean: p.mean, std: p.std, text: `after ${p.evaluations} evaluations\n${number(p.mean, 5)}\n90 %: ${interval(p.mean, p.std)}` }));
-    return section("progress", "Progress", "The expected return of the policy that led at the time, as it was believed at the time, with its 90 % interval.",
-      el("div", { class: "card" }, lineChart("Believed expected return of the leader over evaluations.", rows, "evaluations", { width: wide(1000), height: 240 })));
+    return section("progress", "Progress", `The ${data.quantity} of the policy that led at the time, as it was believed at the time, with its 90 % interval.`,
+      el("div", { class: "card" }, lineChart(`Believed ${data.quantity} of the leader over evaluations.`, rows, "evaluations", { width: wide(1000), height: 240 })));
   }
 
   function slices() {
     if (!data.slices.length) return section("slices", "Along each policy variable", `${data.method} holds no belief about policies that it does not follow.`);
-    const about = data.slices[0].kind === "listed" ? "The believed expected return of the archive's policies (a sample, where there are many). The recommended one is orange." : "The believed expected return if one variable is changed and the others stay as recommended, with its 90 % interval. The recommended value is marked in orange.";
+    const about = data.slices[0].kind === "listed" ? `The believed ${data.quantity} of the archive's policies (a sample, where there are many). The recommended one is orange.` : `The believed ${data.quantity} if one variable is changed and the others stay as recommended, with its 90 % interval. The recommended value is marked in orange.`;
     return section("slices", "Along each policy variable", about, el("div", { class: "charts" }, data.slices.map((s) => {
-      const label = `Expected return along ${s.name}.`;
+      const label = `${capital(data.quantity)} along ${s.name}.`;
       const rows = s.values.map((v, i) => ({ x: v, name: show(v), mean: s.mean[i], std: s.std[i], best: v === s.at, text: `${s.name} = ${show(v)}\n${number(s.mean[i], 5)}\n90 %: ${interval(s.mean[i], s.std[i])}` }));
       const picture = s.kind === "line" ? lineChart(label, rows, s.name, { log: s.log, at: s.at }) : s.kind === "labels" ? labelChart(label, rows, s.name) : dotChart(label, rows, s.name);
       return el("div", { class: "card" }, el("h3", {}, s.name), picture);

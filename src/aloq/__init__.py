@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from aloq.problem.variables import Choice as Choice
     from aloq.problem.variables import Integer as Integer
     from aloq.problem.variables import Real as Real
+    from aloq.study.compare import compare as compare
     from aloq.study.study import Study as Study
 
 __version__ = "0.1.0"
@@ -55,6 +56,7 @@ _HOME = {
     "Study": "aloq.study.study",
     "StudyError": "aloq.problem.errors",
     "WorstCase": "aloq.problem.objective",
+    "compare": "aloq.study.compare",
 }
 _ROOMS = ("acquisition", "gp", "inference", "methods", "quadrature", "tasks")
 

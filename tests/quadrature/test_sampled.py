@@ -195,7 +195,7 @@ def test_a_pair_tells_about_a_tail_where_the_tail_is() -> None:
     case = CASES["one"]  # probabilities .90, .09, .01
     theta = case.nodes()[0]
     x = np.concatenate([np.repeat([[0.2], [0.5], [0.7]], 3, axis=0), np.tile(theta, (3, 1))], axis=1)
-    y = -4.0 * (x[:, 1] > 0.9)  # bad where it is rare
+    y: Array = np.where(x[:, 1] > 0.9, -4.0, 0.0)  # bad where it is rare
     pi = jnp.asarray([0.97])
     pairs = jnp.concatenate([jnp.tile(pi, (len(theta), 1)), theta], axis=1)
     with computing():

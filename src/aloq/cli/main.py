@@ -14,6 +14,8 @@ import typer
 
 from aloq import __version__
 from aloq.cli import hexapod
+from aloq.cli.add import add
+from aloq.cli.amend import amend, drop
 from aloq.cli.ask import ask
 from aloq.cli.best import best
 from aloq.cli.check import check
@@ -54,6 +56,9 @@ app.command("ask")(ask)
 # Unknown options are ignored because a negative return looks like an option.
 app.command("tell", context_settings={"ignore_unknown_options": True})(tell)
 app.command("fail")(fail)
+app.command("add")(add)
+app.command("amend", context_settings={"ignore_unknown_options": True})(amend)
+app.command("drop")(drop)
 app.command("best")(best)
 app.command("export")(export)
 app.command("report")(report)

@@ -116,6 +116,19 @@ def encode_on(axes: tuple[Axis, ...], values: Mapping[str, Any], what: str) -> A
     return np.concatenate([np.empty(0), *(axis.encode([values[axis.name]])[0] for axis in axes)])
 
 
+def plain_on(axes: tuple[Axis, ...], given: Mapping[str, Any], decoded: Mapping[str, Value]) -> dict[str, Value]:
+    """Return checked values as plain ones. `decoded` holds the values that their point stands for.
+
+    A real number keeps all its digits. Other values become those of the problem.
+    """
+    found = dict(decoded)
+    for axis in axes:
+        if isinstance(axis, RealAxis):
+            value = min(max(float(checks.number(given[axis.name], repr(axis.name))), axis.low), axis.high)
+            found[axis.name] = decoded[axis.name] if value == decoded[axis.name] else value
+    return found
+
+
 def check_names(values: Any, names: list[str], what: str) -> None:
     """Raise unless `values` is a mapping whose keys are exactly `names`."""
     if not isinstance(values, Mapping):

@@ -15,7 +15,7 @@ from aloq.problem.encoding import Encoding
 from aloq.problem.errors import StudyError
 from aloq.problem.objective import Objective
 from aloq.problem.problem import Problem
-from aloq.study.checks import shown, whole
+from aloq.study.checks import shown, storable, whole
 from aloq.study.running.outcome import Simulate
 from aloq.study.running.workers import Executors
 
@@ -84,6 +84,13 @@ def check_timeout(timeout: Any) -> float | None:
     if isinstance(timeout, bool) or not isinstance(timeout, Real) or not 0 < float(timeout) < math.inf:
         raise StudyError(f"`timeout` must be a positive number of seconds, but is {shown(timeout)}. To wait for ever, leave it out.")
     return float(timeout)
+
+
+def checked_reason(reason: Any) -> str:
+    """Return a reason in the form in which it is kept."""
+    if not isinstance(reason, str):
+        raise StudyError(f"`reason` must be a string, but is {shown(reason)}. Use str(...).")
+    return storable(reason)
 
 
 def check_point(point: Array, encoding: Encoding, method: Method) -> Array:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
-from aloq.methods.interface import Method, Prediction, State
+from aloq.methods.interface import Method, Prediction, Recommendation, RecommendsAtOnce, State
+from aloq.problem.html_table import line, table
 from aloq.problem.objective import Expectation, Objective
 from aloq.study.ledger import Ledger
+from aloq.study.looked_at import looked_at
 from aloq.study.question import Question, bounded, least_known, limits_of
 
 # The standard normal's 95 % quantile: 90 % of the mass lies within this many standard deviations.
@@ -29,6 +31,8 @@ class Best:
     mean: float
     std: float
     least_known: dict[str, Any] | None = None  # for another question: the environment that leaves the most doubt
+    # The probability of the environments that were simulated near this policy (see `looked_at`).
+    looked_at: float | None = None
     objective: Objective = Expectation()  # noqa: RUF009  # frozen
     limits: tuple[float, float] = (-sys.float_info.max, sys.float_info.max)  # between which the objective lies for certain
 
@@ -39,22 +43,48 @@ class Best:
         return max(self.mean - Z90 * self.std, self.limits[0]), min(self.mean + Z90 * self.std, self.limits[1])
 
     def __str__(self) -> str:
-        policy = ", ".join(f"{name}={_short(value)}" for name, value in self.policy.items())
+        policy = _listed(self.policy)
         low, high = self.interval
         text = f"{policy}: {self.objective.quantity} {self.mean:.6g} ± {self.std:.2g} (90 %: {low:.6g} to {high:.6g})"
         if not self.least_known:
             return text
-        return f"{text}; least is known about {', '.join(f'{name}={_short(value)}' for name, value in self.least_known.items())}"
+        return f"{text}; least is known about {_listed(self.least_known)}"
+
+    def _repr_html_(self) -> str:
+        low, high = self.interval
+        says = [f"{self.objective.quantity} {self.mean:.6g} (90 %: {low:.6g} to {high:.6g})"]
+        if self.least_known:
+            says.append(f"least is known about {_listed(self.least_known)}")
+        return table([(name, _short(value)) for name, value in self.policy.items()]) + "".join(line(text) for text in says)
 
 
 def recommended(method: Method, ledger: Ledger, asked: Question, state: State | None, seed: int) -> Best:
     """Return what a method recommends, given everything in a ledger."""
     found = method.recommend(asked.encoding, asked.history, state, seed)
-    policy = ledger.simulated(found.policy) or asked.encoding.decode_policy(found.policy)
     doubtful = least_known(method, asked, state, seed, found.policy) if asked.altered else None
+    share = looked_at(asked.encoding, asked.history.told, found.policy)
+    return replace(_in_the_users_units(found, ledger, asked), least_known=doubtful, looked_at=share)
+
+
+def recommended_at_once(method: Method, ledger: Ledger, seed: int) -> Best | None:
+    """Return what a method recommends without learning, or None if it cannot."""
+    if not ledger.returns or not isinstance(method, RecommendsAtOnce):
+        return None
+    asked = Question(ledger.encoding, ledger.history())
+    found = method.recommend_at_once(asked.encoding, asked.history, ledger.state(), seed)
+    return None if found is None else _in_the_users_units(found, ledger, asked)
+
+
+def _in_the_users_units(found: Recommendation, ledger: Ledger, asked: Question) -> Best:
+    policy = ledger.simulated(found.policy) or asked.encoding.decode_policy(found.policy)
     belief = bounded(asked, Prediction(np.array([found.mean]), np.array([found.std])))
-    mean, std, limits = ledger.sign * float(belief.mean[0]), float(belief.std[0]), sorted(ledger.sign * end for end in limits_of(asked))
-    return Best(policy, mean, std, doubtful, asked.encoding.objective, (limits[0], limits[1]))
+    low, high = sorted(ledger.sign * end for end in limits_of(asked))
+    mean, std = ledger.sign * float(belief.mean[0]), float(belief.std[0])
+    return Best(policy=policy, mean=mean, std=std, objective=asked.encoding.objective, limits=(low, high))
+
+
+def _listed(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={_short(value)}" for name, value in values.items())
 
 
 def _short(value: Any) -> str:

@@ -11,20 +11,22 @@ from __future__ import annotations
 import copy
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, SupportsIndex
 
-from aloq.problem.errors import JournalError, StudyError
+from aloq.problem.errors import JournalError, JournalInUseError, StudyError
 from aloq.problem.problem import Problem
 from aloq.study.checks import whole
 from aloq.study.journal import header
-from aloq.study.journal.file import Journal, text
+from aloq.study.journal.file import Journal, begun, text
 from aloq.study.journal.new_file import write_new
 from aloq.study.journal.record import Record, as_record
-from aloq.study.ledger import Ledger, replay
+from aloq.study.ledger import Entry, Ledger, replay
 from aloq.study.running import interrupts
 from aloq.study.trial import Trial
+from aloq.study.verification import Plan
 
 
 class Counts(NamedTuple):
@@ -38,18 +40,29 @@ class Counts(NamedTuple):
 class Book:
     """A ledger and, if a path is given, its journal.
 
-    `given` makes the header, which says what the study is about.
+    `given` makes the header, which says what the study is about. `busy` says whether a run of the
+    study is under way.
     """
 
-    def __init__(self, problem: Problem, given: Callable[[], Record], path: str | os.PathLike[str] | None) -> None:
+    def __init__(
+        self, problem: Problem, given: Callable[[], Record], path: str | os.PathLike[str] | None, busy: Callable[[], bool]
+    ) -> None:
         self.ledger = Ledger.of(problem)
         self.closed = False
+        self.busy = busy
+        self._handed_over = False
         self._lock = threading.RLock()
         self._handed: set[int] = set()  # ids of trials that `ask` gave to the user of this process
         self.journal: Journal | None = None if path is None else self._open(given(), path)
 
     def _open(self, given: Record, path: str | os.PathLike[str]) -> Journal:
-        journal = Journal(path)
+        try:
+            journal = Journal(path)
+        except JournalInUseError:
+            if not _hand_over(path, given):
+                raise
+            journal = Journal(path)
+        _BOOKS.add(self)
         try:
             if journal.contents.header is None:
                 journal.begin(given)
@@ -73,14 +86,19 @@ class Book:
     def counts(self) -> Counts:
         ledger = self.ledger
         with self._lock:
-            told, failed, asked = len(ledger.told), len(ledger.failed), len(ledger.entries)
-        return Counts(told=told, failed=failed, pending=asked - told - failed)
+            return Counts(told=len(ledger.told), failed=len(ledger.failed), pending=len(ledger.pending))
 
     @property
-    def returns(self) -> int:
-        """The number of returns: told values and, if the problem has a failure value, failures."""
+    def evaluations(self) -> int:
+        """The number of returns that count as evaluations."""
         with self._lock:
-            return self.ledger.returns
+            return self.ledger.evaluations
+
+    @property
+    def added(self) -> int:
+        """The number of trials that were added."""
+        with self._lock:
+            return self.ledger.added
 
     def known(self) -> Ledger:
         """Return a copy of everything known now, which can be read without a lock."""
@@ -93,8 +111,12 @@ class Book:
             left = [self.ledger.entries[number].trial for number in self.ledger.pending if number not in self._handed]
         return copy.deepcopy(left)
 
-    def hand_out(self, records: Iterable[Record], to_user: bool) -> list[Trial]:
-        """Add drafted trials to the ledger and return them. If they cannot be written, add none."""
+    def hand_out(self, records: Iterable[Record], to_user: bool, corrections: int) -> list[Trial]:
+        """Add drafted trials to the ledger and return them. If they cannot be written, add none.
+
+        If a trial was corrected since they were drafted, when there were so many `corrections`, the
+        state that they come with was learnt from the wrong value, and is not kept.
+        """
         ledger = self.ledger
         with interrupts.held(), self._lock:
             self.check_open()
@@ -103,7 +125,7 @@ class Book:
             before = len(ledger.entries)
             try:
                 for record in records:
-                    ledger.apply(record)
+                    ledger.apply(record if ledger.corrections == corrections else record | {"state": {}})
                 self._save("No trial was handed out: free space or restore access, and ask again.")
             except BaseException:
                 ledger.take_back(len(ledger.entries) - before)
@@ -112,26 +134,61 @@ class Book:
             self._handed.update(trial.id for trial in trials if to_user)
         return copy.deepcopy(trials)
 
+    def add(self, reports: Iterable[Record]) -> list[Trial]:
+        """Record results that nobody asked for, in one write. Once this returns, they are on the disk."""
+        ledger = self.ledger
+        with interrupts.held(), self._lock:
+            self.check_open()
+            if self.journal is not None:
+                self.journal.check(ledger.log)
+            before = len(ledger.entries)
+            for number, report in enumerate(reports, start=before):
+                ledger.apply({"event": "add", "id": number, **report})
+            self._save("They need not be added again: free space or restore access, and go on.")
+            trials = [entry.trial for entry in ledger.entries[before:]]
+        return copy.deepcopy(trials)
+
     def settle(self, trial: Trial | SupportsIndex, report: dict[str, Any]) -> None:
         """Record the outcome of a trial. Once this returns, the outcome is on the disk."""
         with interrupts.held(), self._lock:
             # After a rescue, the report goes to the rescued file, and the error says so.
             if self.closed or self.rescued is None:
                 self.check_open()
-            number = self._id(trial)
+            number = self._id(trial, self.ledger.awaited)
             self.ledger.apply(as_record("report of a simulation", {"event": report["event"], "id": number, **report}))
             self._handed.discard(number)
             self._save("It need not be told again: free space or restore access, and go on.")
 
+    def note(self, record: Record) -> None:
+        """Record something about fresh simulations. Once this returns, it is on the disk."""
+        with interrupts.held(), self._lock:
+            if self.closed or self.rescued is None:
+                self.check_open()
+            self.ledger.apply(as_record("record of a fresh simulation", record))
+            self._save("It need not be simulated again: free space or restore access, and go on.")
+
+    def plan(self, number: int) -> Plan:
+        """Return a plan of fresh simulations as it is now."""
+        with self._lock:
+            return self.ledger.plans[number]
+
     def awaited(self, trial: Trial | SupportsIndex) -> Trial:
         """Return a pending trial as it was asked for. Raise StudyError if there is none."""
         with self._lock:
-            return self.ledger.awaited(self._id(trial)).trial
+            return self.ledger.awaited(self._id(trial, self.ledger.awaited)).trial
 
-    def _id(self, trial: Trial | SupportsIndex) -> int:
+    def correct(self, trial: Trial | SupportsIndex, report: Callable[[Trial], Record]) -> None:
+        """Record a correction of a trial that was told or failed. `report` makes it."""
+        with interrupts.held(), self._lock:
+            self.check_open()
+            entry = self.ledger.settled(self._id(trial, self.ledger.settled))
+            self.ledger.apply(as_record("correction", {"id": entry.trial.id, **report(entry.trial)}))
+            self._save("It need not be corrected again: free space or restore access, and go on.")
+
+    def _id(self, trial: Trial | SupportsIndex, known: Callable[[int], Entry]) -> int:
         if not isinstance(trial, Trial):
             return whole("trial", trial, least=0)
-        if trial != self.ledger.awaited(trial.id).trial:
+        if trial != known(trial.id).trial:
             raise StudyError(
                 f"A trial must be told as it was asked for, but trial {trial.id} of this study has another policy or environment. "
                 f"If it is the right trial and was changed since, give its id, {trial.id}, instead."
@@ -170,8 +227,38 @@ class Book:
                     self.journal.close()
             return True
 
+    def holds(self, path: str | os.PathLike[str]) -> bool:
+        """Return whether this is the open book of the journal at `path`."""
+        # Until a book has opened its journal, it has no such attribute.
+        journal = getattr(self, "journal", None)
+        return journal is not None and journal.is_at(path)
+
+    def hand_over(self) -> None:
+        """Close the journal for another study of this process, which goes on with it."""
+        self._handed_over = True
+        self.close()
+
     def check_open(self) -> None:
+        if self._handed_over:
+            raise StudyError("The study was closed when another one of this process opened its journal. Go on with that one.")
         if self.rescued is not None:
             raise StudyError(f"The study was stopped. To go on with it, use aloq.Study.resume({str(self.rescued)!r}).")
         if self.closed:
             raise StudyError("The study is closed. To go on with it, use aloq.Study.resume(path), or make a new one.")
+
+
+_BOOKS: weakref.WeakSet[Book] = weakref.WeakSet()  # those of this process that have a journal
+
+
+def _hand_over(path: str | os.PathLike[str], given: Record) -> bool:
+    """Close the journal if an idle study of this process has it open. Return whether one had.
+
+    In a notebook, a cell that makes a study is run again, and the name still holds the older study.
+    That one stays open if the new one differs, because the new one is then refused.
+    """
+    holder = next((book for book in list(_BOOKS) if book.holds(path)), None)
+    if holder is None or holder.busy():
+        return False
+    header.compare(begun(path).header, given, str(path))
+    holder.hand_over()
+    return True

@@ -16,7 +16,7 @@ import itertools
 import os
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
@@ -24,12 +24,22 @@ from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
 import numpy as np
 
 from aloq.methods.interface import Method, Prediction, ShowsBelief
-from aloq.problem.errors import StudyError
+from aloq.problem.errors import AloqError, StudyError
 from aloq.problem.problem import Problem
-from aloq.study.arguments import check_executor, check_method, check_problem, check_seed, check_served, check_simulate, check_timeout
-from aloq.study.best import Best, recommended
+from aloq.study.adding import added, table_added
+from aloq.study.arguments import (
+    check_executor,
+    check_method,
+    check_problem,
+    check_seed,
+    check_served,
+    check_simulate,
+    check_timeout,
+    checked_reason,
+)
+from aloq.study.best import Best, recommended, recommended_at_once
 from aloq.study.book import Book, Counts
-from aloq.study.checks import shown, storable, whole
+from aloq.study.checks import whole
 from aloq.study.drafting import Drafts
 from aloq.study.journal import header
 from aloq.study.journal.file import begun
@@ -40,12 +50,14 @@ from aloq.study.question import bounded, question
 from aloq.study.returned import Told, returned
 from aloq.study.running import interrupts
 from aloq.study.running.learning_process import LearningProcess
-from aloq.study.running.loop import PATIENCE, RunPlan
+from aloq.study.running.loop import PATIENCE, RunPlan, Target
 from aloq.study.running.outcome import Simulate
 from aloq.study.running.progress import Show
 from aloq.study.running.session import Session
 from aloq.study.running.workers import Executors
 from aloq.study.trial import Trial
+from aloq.study.verification import Verification
+from aloq.study.verifying import nothing_more, verification, verify
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +71,8 @@ class Study:
     `journal` names a file that keeps the study from process to process. If the file exists, the
     study continues from it. The same `seed` and the same returns give the same trials. Without a
     `method`, the best known one is used, or that which was best when the journal was begun. Use the
-    study as a context manager, or call `close()`, to let another study open the file.
+    study as a context manager, or call `close()`, to let another process open the file. A new study
+    of this process on the same file closes the older one, unless that one's `optimize` is under way.
     """
 
     def __init__(
@@ -71,7 +84,8 @@ class Study:
         check_served(self._method, problem.objective)
         self._computing = threading.RLock()
         self._session = Session()
-        self._book = Book(problem, self._header, journal)
+        session = self._session  # the book must not hold the study
+        self._book = Book(problem, self._header, journal, busy=lambda: session.running)
 
     def _header(self) -> Record:
         return header.make(self._problem, self._method, self._seed)
@@ -121,8 +135,16 @@ class Study:
 
     @property
     def evaluations(self) -> int:
-        """The number of returns: told values, and failures if the problem has a `failure_value`."""
-        return self._book.returns
+        """The number of returns: told values, and failures if the problem has a `failure_value`.
+
+        Added results do not count, unless they were added with `counts=True`.
+        """
+        return self._book.evaluations
+
+    @property
+    def added(self) -> int:
+        """The number of told trials that came from `add` and `add_table`."""
+        return self._book.added
 
     @property
     def closed(self) -> bool:
@@ -149,9 +171,10 @@ class Study:
         """Yield the next `n` trials. They are recorded in portions of `together` trials."""
         with interrupts.taken(self._computing):
             self._book.check_open()
-            drafts = Drafts(self._book.known(), self._method, self._seed, learner).make(n)
+            known = self._book.known()
+            drafts = Drafts(known, self._method, self._seed, learner).make(n)
             while records := list(itertools.islice(drafts, together)):
-                yield from self._book.hand_out(records, to_user)
+                yield from self._book.hand_out(records, to_user, known.corrections)
 
     @contextmanager
     def _computation(self) -> Iterator[None]:
@@ -173,9 +196,40 @@ class Study:
 
     def fail(self, trial: Trial | SupportsIndex, reason: str = "", *, seconds: float | None = None) -> None:
         """Report that a simulation gave no value. Once this returns, the failure is on the disk."""
-        if not isinstance(reason, str):
-            raise StudyError(f"`reason` must be a string, but is {shown(reason)}. Use str(...).")
-        self._book.settle(trial, {"event": "fail", "reason": storable(reason), "seconds": seconds})
+        self._book.settle(trial, {"event": "fail", "reason": checked_reason(reason), "seconds": seconds})
+
+    def add(self, policy: Mapping[str, Any], environment: Mapping[str, Any], value: Told, *, counts: bool = False) -> Trial:
+        """Add a result that nobody asked for: of an old run, or of a colleague. Return its trial.
+
+        `value` is a number, or a dict if the problem has measures. The pair must be one that the
+        problem can express. The result is known at once, but is not among the `evaluations`,
+        unless it `counts`. Once this returns, it is on the disk.
+        """
+        return self._book.add([added(self._problem, policy, environment, value, counts)])[0]
+
+    def add_table(self, table: Mapping[str, Sequence[Any]] | pd.DataFrame | str | os.PathLike[str], *, counts: bool = False) -> list[Trial]:
+        """Add the rows of a table with columns as `trials()` gives them, and return their trials.
+
+        `table` is a DataFrame, a dict of columns, or the path of a CSV file. Columns are
+        `policy.NAME`, `environment.NAME`, and `value` or `measure.NAME`, or plain names of variables
+        and measures. Rows with a `state` other than told are left out, and so are other columns. If
+        a row is wrong, nothing is added.
+        """
+        return self._book.add(table_added(self._problem, table, counts))
+
+    def amend(self, trial: Trial | SupportsIndex, value: Told) -> None:
+        """Correct the value of a trial that was told wrongly, or give a value to one that failed.
+
+        The journal keeps both values. What was learnt from the wrong one is learnt anew.
+        """
+        self._book.correct(trial, lambda known: {"event": "amend", **returned(self._problem, known, value).fields()})
+
+    def drop(self, trial: Trial | SupportsIndex, reason: str = "") -> None:
+        """Leave a told or failed trial out from now on, also out of `trials()` and `evaluations`.
+
+        The journal keeps it. Its pair may be simulated again.
+        """
+        self._book.correct(trial, lambda known: {"event": "drop", "reason": checked_reason(reason)})
 
     def save_as(self, path: str | os.PathLike[str]) -> None:
         """Write everything that is known to a new journal. The file must not exist yet.
@@ -213,6 +267,9 @@ class Study:
                     each simulation runs in its own process.
         retries     how often a failed simulation is tried again.
         patience    how many failures in a row end the run.
+        progress    True shows how the run goes: as a bar in a terminal and in a notebook, elsewhere
+                    as a line on stderr every half minute at most, and one at the end. "force" shows
+                    the bar everywhere. False shows nothing.
 
         Until a first simulation succeeds, a mistake in the simulator (a TypeError, a KeyError, a
         return that is no number) ends the run at once and is not recorded. Ctrl-C ends the run too;
@@ -222,7 +279,59 @@ class Study:
         executor, timeout = check_executor(executor), check_timeout(timeout)
         self._book.check_open()
         with self._session.alone():
-            self._session.carry_out(self, self._ask, self._book.left_over(), plan, executor, timeout, progress)
+            parts = (self._ask, self._standing, self._book.left_over())
+            self._session.carry_out(self, *parts, plan, executor, timeout, progress)
+
+    def _standing(self) -> Best | None:
+        """Return what is recommended now, if that takes no learning and no waiting; else None."""
+        with interrupts.held():
+            if not self._computing.acquire(blocking=False):
+                return None
+            try:
+                with suppress(AloqError):
+                    return recommended_at_once(self._method, self._book.known(), self._seed)
+                return None
+            finally:
+                self._computing.release()
+
+    def verify(
+        self,
+        simulate: Simulate,
+        evaluations: int = 40,
+        *,
+        policy: Mapping[str, Any] | None = None,
+        executor: Executors = None,
+        parallel: int = 1,
+        timeout: float | None = None,
+        retries: int = 0,
+        patience: int = PATIENCE,
+        progress: Show = True,
+    ) -> Verification:
+        """Check the expected return of a policy with fresh simulations: the recommended policy's.
+
+        `evaluations` is the number of fresh simulations that the policy shall have in all. They are
+        kept in the journal, apart from the trials: no belief changes. A run that was ended is
+        finished by the next call. `policy` names another policy. The other arguments are those of
+        `optimize`.
+
+        The interval rests on the fresh simulations, not on the belief (docs/howto/verify.md).
+        """
+        plan = RunPlan(check_simulate(simulate), evaluations, parallel, retries, patience)
+        executor, timeout = check_executor(executor), check_timeout(timeout)
+        self._book.check_open()
+
+        def carry_out(target: Target, left: list[Trial], plan: RunPlan) -> None:
+            self._session.carry_out(target, nothing_more, lambda: None, left, plan, executor, timeout, progress)
+
+        with self._session.alone():
+            return verify(self._book, self._problem, self._method, self._seed, policy, plan, self._computation, carry_out)
+
+    def verification(self) -> Verification | None:
+        """Return what `verify` found last, also in another process, or None before it has ended.
+
+        It is compared with what was believed when its simulations were chosen.
+        """
+        return verification(self._book.known())
 
     def best(self, environment: Any = None, objective: Any = None, value: str | None = None) -> Best:
         """Return the policy believed best among those simulated.
@@ -279,14 +388,14 @@ class Study:
         with self._computation():
             return past_recommendations(self._problem, self._method, self._seed, self._book.known().log, most, known or {})
 
-    def report(self, path: str | os.PathLike[str]) -> None:
+    def report(self, path: str | os.PathLike[str], title: str | None = None) -> None:
         """Write a page (.html) with the recommendation, the evidence for it, and all trials.
 
-        The page can be read without a network.
+        The page can be read without a network. Its title is `title`, or the journal's name.
         """
         # Imported by name, because the report layer depends on this one and not the reverse.
         with self._computation():
-            importlib.import_module("aloq.report.html").write(self, path)
+            importlib.import_module("aloq.report.html").write(self, path, title)
 
     def _informed(self, verb: str) -> Ledger:
         ledger = self._book.known()
@@ -321,5 +430,10 @@ class Study:
 
     def __repr__(self) -> str:
         told, failed, pending = self.counts
+        brought = f" ({self.added} of them added)" if self.added else ""
         kept = "" if self.journal is None else f", journal={str(self.journal)!r}"
-        return f"<Study: {told} told, {failed} failed, {pending} pending{kept}>"
+        return f"<Study: {told} told{brought}, {failed} failed, {pending} pending{kept}>"
+
+    def _repr_html_(self) -> str:
+        text: str = importlib.import_module("aloq.report.notebook").shown(self)
+        return text

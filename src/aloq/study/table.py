@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def table(ledger: Ledger, policy_names: tuple[str, ...], environment_names: tuple[str, ...]) -> pd.DataFrame:
-    """Return a table with one row for each trial.
+    """Return a table with one row for each trial that was not dropped.
 
     Its columns are id, state, value, measure.NAME, policy.NAME, environment.NAME, reason and
     seconds.
     """
     import pandas as pd
 
-    entries = ledger.entries
+    entries = [entry for entry in ledger.entries if entry.status != "dropped"]
     measured = [entry.measures or (math.nan,) * len(ledger.measures) for entry in entries]
     columns = {
         "id": pd.Series([entry.trial.id for entry in entries], dtype="int64"),

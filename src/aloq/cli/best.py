@@ -18,12 +18,14 @@ Objective = Annotated[str | None, typer.Option(help="Another objective, such as 
 def best(what: What, as_json: AsJson = False, value: Value = None, objective: Objective = None) -> None:
     """Print the policy believed best so far, also while the study runs."""
     with clean_exit():
-        from aloq.problem.objective import objective_of
+        from aloq.problem.objective import Expectation, objective_of
         from aloq.study.study import Study
 
         asked = None if objective is None else objective_of(objective)
         found = Study.read(journal_of(what)).best(value=value, objective=asked)
         record = {"policy": found.policy, "mean": found.mean, "std": found.std, "interval": list(found.interval)}
+        if found.objective != Expectation():
+            record["objective"] = str(found.objective)
         if found.least_known is not None:
             record["least_known"] = found.least_known
         typer.echo(json.dumps(record) if as_json else str(found))

@@ -461,7 +461,7 @@
     paint(next);
   }
 
-  const kit = { el, draw, number, show, percent, chart, linear, categories, padded, wide, clip, frame, section, cell, exact, colour, colourBar, column };
+  const kit = { el, draw, number, show, percent, chart, linear, categories, padded, wide, clip, frame, section, cell, exact, capital, colour, colourBar, column };
   const answers = aloqAnswers(kit), pictures = aloqPictures(kit);
   const status = el("span", { id: "status", class: "soft", role: "status" });
   function render() {

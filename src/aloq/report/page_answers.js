@@ -1,7 +1,7 @@
 // The answers at the top of the report: the verdict, the best policies, and what ignoring rare events would cost.
 function aloqAnswers(kit) {
   "use strict";
-  const { el, draw, number, show, percent, chart, linear, padded, wide, clip, section, cell, exact } = kit;
+  const { el, draw, number, show, percent, chart, linear, padded, wide, clip, section, cell, exact, capital } = kit;
   const WORDS = { settled: "Settled", improving: "Still improving", unseen: "Not enough looked at" };
   const ranged = (v) => (Array.isArray(v) ? `${number(v[0])} to ${number(v[1])}` : show(v));
   const listed = (pairs, sign = " = ") => pairs.map(([name, v]) => `${name}${sign}${ranged(v)}`).join(", ");
@@ -44,7 +44,7 @@ function aloqAnswers(kit) {
       cell(`${number(l.mean - half(l))} to ${number(l.mean + half(l))}`, { class: "number" }), l.chance === null ? cell("") : exact(l.chance, l.chance < 0.0005 ? "< 0.1 %" : percent(l.chance)), exact(l.simulations)));
     return section("leaders", "The best policies", `The policies with the best ${data.quantity} among those that were simulated. Policies that are alike (no variable differs by more than a twentieth of its range) count as one. `
       + "If two are as good, choose the one that is easier to build.",
-      el("div", { class: "card" }, chart("Expected returns of the best policies.", parts, marks, width, height),
+      el("div", { class: "card" }, chart(`${capital(data.quantity)} of the best policies.`, parts, marks, width, height),
         el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "The best policies" }, el("table", { id: "leaders-table" }, el("thead", {}, el("tr", {}, heads.map((h, i) => el("th", { scope: "col", class: i === 1 ? null : "number" }, h)))), el("tbody", {}, rows)))));
   }
 

@@ -1,7 +1,7 @@
 // Two pictures of the report: the returns that may come, and the expected return over two policy variables.
 function aloqPictures(kit) {
   "use strict";
-  const { el, draw, number, show, percent, chart, linear, categories, wide, frame, section, colour, colourBar, column } = kit;
+  const { el, draw, number, show, percent, chart, linear, categories, wide, frame, section, capital, colour, colourBar, column } = kit;
   const LEFT = 70, TOP = 10, BOTTOM = 36, LEVELS = 12;
 
   function outcomes(data) {
@@ -81,7 +81,7 @@ function aloqPictures(kit) {
     const marks = s.up.flatMap((v, i) => s.across.map((u, j) => ({ x: x.at(u), y: y.at(v), text: `${s.names[0]} = ${show(u)}\n${s.names[1]} = ${show(v)}\n${data.quantity} ${number(s.mean[i][j], 5)}` })));
     const others = s.others ? ` The ${s.others === 1 ? "other variable has its" : `${s.others} other variables have their`} recommended value${s.others === 1 ? "" : "s"}; these two were chosen because the return changes most along them.` : "";
     return section("surface", "Over two policy variables", `The believed ${data.quantity}, in steps of colour. Each step covers as much of the picture, so that the best part can be seen however bad the worst is. Small dots are simulated policies, the ring is the recommended one.${others}`,
-      el("div", { class: "card" }, chart(`Expected return over ${s.names.join(" and ")}.`, parts, marks, width, height)));
+      el("div", { class: "card" }, chart(`${capital(data.quantity)} over ${s.names.join(" and ")}.`, parts, marks, width, height)));
   }
 
   return { outcomes, surface };

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from aloq.problem.variables import Integer as Integer
     from aloq.problem.variables import Real as Real
     from aloq.study.compare import compare as compare
+    from aloq.study.running.stopping import Until as Until
     from aloq.study.study import Study as Study
 
 __version__ = "0.1.0"
@@ -55,6 +56,7 @@ _HOME = {
     "SimulationError": "aloq.problem.errors",
     "Study": "aloq.study.study",
     "StudyError": "aloq.problem.errors",
+    "Until": "aloq.study.running.stopping",
     "WorstCase": "aloq.problem.objective",
     "compare": "aloq.study.compare",
 }

@@ -42,7 +42,7 @@ def refused(*words: str) -> str:
 
 def test_add_takes_a_table() -> None:
     result = call("add", "study.toml", "old.csv")
-    assert (result.exit_code, result.stdout) == (0, "Added 2 results: trials 0 to 1.\n")
+    assert (result.exit_code, result.stdout) == (0, "Results added: 2, as trials 0 to 1.\n")
     assert call("add", "s.jsonl", "old.csv", "--counts").exit_code == 0
     study = Study.read("s.jsonl")
     assert (study.counts, study.evaluations, study.added) == ((4, 0, 0), 2, 4)
@@ -54,7 +54,7 @@ def test_what_export_writes_can_be_added() -> None:
     call("add", "study.toml", "old.csv")
     assert call("export", "s.jsonl", "-o", "new.csv").exit_code == 0
     result = call("add", "s.jsonl", "new.csv")
-    assert result.stdout == "Added 2 results: trials 2 to 3.\n"
+    assert result.stdout == "Results added: 2, as trials 2 to 3.\n"
     trials = Study.read("s.jsonl").trials()
     columns = [name for name in trials if name != "id"]
     assert trials.loc[:1, columns].equals(trials.loc[2:, columns].reset_index(drop=True))
@@ -80,3 +80,17 @@ def test_amend_and_drop() -> None:
     assert "trial 2 is pending" in refused("amend", "s.jsonl", "2", "1")
     assert "trial 0 was dropped" in refused("drop", "s.jsonl", "0")
     assert "There must be a number" in refused("amend", "s.jsonl", "1", "much")
+
+
+def test_adopt() -> None:
+    call("add", "study.toml", "old.csv")
+    Path("study.toml").write_text(STUDY.replace("[0.0, 2.0]", "[0.0, 3.0]"))
+    assert "aloq adopt" in refused("ask", "study.toml")
+    result = call("adopt", "study.toml")
+    assert result.exit_code == 0, result.output
+    assert call("ask", "study.toml").exit_code == 0
+    assert Study.read("s.jsonl").problem.encoding.space.axes[0].high == 3.0  # type: ignore[attr-defined]
+    Path("study.toml").write_text(STUDY.replace("[0.0, 2.0]", "[0.0, 1.0]"))
+    assert "trial 0 does not: 'speed' must lie in [0.0, 1.0]" in refused("adopt", "study.toml")
+    Path("study.toml").write_text(STUDY.replace("s.jsonl", "none.jsonl"))
+    assert "There is no journal none.jsonl" in refused("adopt", "study.toml")

@@ -24,17 +24,17 @@ EVEN = np.full(N, 1 / N)
 POINTS = RNG.random((N, 2))
 TRUE = 10 * POINTS[:, 0] - 30 * (POINTS.sum(axis=1) > 1.6)
 WRONG = 3 + 4 * POINTS[:, 1]  # what a belief may say that is wrong everywhere
-BOUNDS = (float(TRUE.min()), float(TRUE.max()))
 
 
 def chosen(count: int, seed: int, mean: Array = WRONG) -> Design:
-    return v.design(MASS, EVEN, mean, np.full(N, 0.5), POINTS, BOUNDS, count, [seed])
+    return v.design(MASS, EVEN, mean, np.full(N, 0.5), POINTS, count, [seed])
 
 
 def sampled(count: int, seed: int, mean: Array = WRONG, values: Array = TRUE) -> Sample:
     found = chosen(count, seed, mean)
     i = found.chosen
-    return Sample(MASS[i], found.chance, mean[i], values[i], float(MASS @ mean), 0.0, found.low, found.high)
+    low, high = (v.extreme(MASS, found.chance, mean, end, side) for end, side in ((TRUE.min(), -1), (TRUE.max(), 1)))
+    return Sample(MASS[i], found.chance[i], mean[i], values[i], float(MASS @ mean), 0.0, low, high)
 
 
 @pytest.mark.parametrize("count", [1, 7, 30, 59])
@@ -84,7 +84,7 @@ def test_environments_are_chosen_as_often_as_their_chance_says() -> None:
 
 def test_sure_environments_come_first_and_the_heaviest_of_them_first() -> None:
     found = chosen(20, 0)
-    sure = found.chance >= 1
+    sure = found.chance[found.chosen] >= 1
     assert 0 < sure.sum() < 20
     assert not sure[sure.sum() :].any()
     assert (np.diff(MASS[found.chosen[sure]]) <= 0).all()
@@ -104,19 +104,28 @@ def test_a_belief_that_is_right_but_for_a_constant_leaves_no_doubt_but_the_unsee
     sample = sampled(15, 0, TRUE - 7)
     assert v.estimate(sample, noisy=False) == pytest.approx(MASS @ TRUE)
     assert v.standard_error(sample, noisy=False) == pytest.approx(0, abs=1e-12)
-    low, high = v.interval(v.draws(sample, False, BOUNDS, [0]))
+    low, high = v.interval(v.draws(sample, False, [0]))
     assert low < MASS @ TRUE < high
+
+
+def test_the_extreme_is_where_the_estimate_would_move_most() -> None:
+    found = chosen(20, 0)
+    values = TRUE - 5 * np.arange(N) / N
+    moved = [MASS[j] / found.chance[j] * (values[j] - WRONG[j]) for j in range(N) if found.chance[j] < 1]
+    for side, most in ((-1, min(moved)), (1, max(moved))):
+        end = v.extreme(MASS, found.chance, WRONG, values, side)
+        assert end.weight * (end.value - end.predicted) == pytest.approx(most)
 
 
 def successes(n: int) -> Sample:
     """n successes, each with the same weight, and a failure that no simulation met."""
     part = np.full(n, 1 / n)
-    return Sample(part / 10, np.full(n, 0.1), np.ones(n), np.ones(n), 1.0, 0.0, Extreme(1 / n, 1.0), Extreme(1 / n, 1.0))
+    return Sample(part / 10, np.full(n, 0.1), np.ones(n), np.ones(n), 1.0, 0.0, Extreme(1 / n, 1.0, 0.0), Extreme(1 / n, 1.0, 1.0))
 
 
 @pytest.mark.parametrize("n", [1, 5, 40])
 def test_successes_alone_leave_the_interval_of_jeffreys(n: int) -> None:
-    low, high = v.interval(v.draws(successes(n), False, (0.0, 1.0), [1]))
+    low, high = v.interval(v.draws(successes(n), False, [1]))
     assert high == 1
     # 4,000 draws: a quantile of 5 % is off by .0035 in probability, here 7 % of the distance to 1.
     assert 1 - low == pytest.approx(1 - stats.beta.ppf(0.05, n, v.UNSEEN), rel=0.1)
@@ -126,7 +135,7 @@ def test_the_interval_of_noise_is_about_that_of_student() -> None:
     rng, inside = np.random.default_rng(2), 0
     for run in range(200):
         sample = replace(successes(40), values=1 + rng.standard_normal(40))
-        low, high = v.interval(v.draws(sample, True, (-3.0, 5.0), [run]))
+        low, high = v.interval(v.draws(sample, True, [run]))
         inside += low < 1 < high
     assert 0.85 <= inside / 200 <= 0.99
 

@@ -19,6 +19,7 @@ from aloq.problem.distributions import Discrete, Samples
 from aloq.problem.problem import Problem
 from aloq.problem.variables import Archive, Choice
 from aloq.report import typical as typical_module
+from aloq.report.drivers import _places
 from aloq.report.leaders import leaders
 from aloq.report.outcomes import outcomes
 from aloq.report.past_range import past_range
@@ -214,6 +215,26 @@ def test_methods_answer_what_they_believe(method: Any, answers: int) -> None:
     assert heedless(view) is None  # none of them knows single environments
     assert outcomes(view) is None
     assert bool(leaders(view)) == (not isinstance(method, Reinforce))
+
+
+@pytest.mark.parametrize(
+    ("p", "shares"),
+    [
+        (np.full(100, 0.01), np.full(20, 0.05)),
+        (np.full(30, 1 / 30), None),  # two values in some, one in others
+        (np.concatenate([[0.5], np.full(99, 0.5 / 99)]), None),  # a likely value is a range of its own
+    ],
+)
+def test_ranges_have_about_equal_probability(p: Array, shares: Array | None) -> None:
+    values = np.random.default_rng(0).permutation(len(p)).astype(float) ** 3  # far from equal steps
+    places = _places(values.tolist(), p)
+    found = np.array([sum(weight for value, weight in zip(values, p, strict=True) if place.holds(value)) for place in places])
+    assert found.sum() == pytest.approx(1)
+    assert all(sum(place.holds(value) for place in places) == 1 for value in values)
+    if shares is not None:
+        np.testing.assert_allclose(found, shares, rtol=1e-9)
+    assert found.min() > 0
+    assert np.sum(found > 0.05 + p.max()) == 0
 
 
 def bests(intervals: Array) -> dict[int, Best]:

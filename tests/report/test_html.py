@@ -46,6 +46,15 @@ def test_the_page_holds_the_study(tmp_path: Path) -> None:
     assert shown["trials"]["names"] == list(trials.columns)
     for name, column in zip(shown["trials"]["names"], shown["trials"]["columns"], strict=True):
         assert column == [None if value != value else value for value in trials[name].tolist()]
+    assert shown["verified"] is None
+
+
+def test_the_page_says_what_fresh_simulations_found(tmp_path: Path) -> None:
+    study = glanced(small_problem(), 10)
+    found = study.verify(lambda policy, environment: 1.0, 5, progress=False)
+    assert data_of(written(study, tmp_path / "report.html"))["verified"] == str(found)
+    found = study.verify(lambda policy, environment: 2.0, 5, policy=study.ask().policy, progress=False)
+    assert data_of(written(study, tmp_path / "report.html"))["verified"] == f"Of another policy: {found}"
 
 
 def test_names_cannot_become_markup(tmp_path: Path) -> None:

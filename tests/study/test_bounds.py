@@ -104,3 +104,17 @@ def test_paths_lie_inside() -> None:
     assert drawn.units.high == 0.0
     assert drawn.units.low == -np.inf
     assert study.best().interval[0] >= 0.0
+
+
+def test_added_and_amended_results_lie_inside_and_a_changed_problem_fits_what_was_told(tmp_path: Any) -> None:
+    path = tmp_path / "study.jsonl"
+    with Study(problem(bounds=(0.0, 2.0)), Boundless(), path) as study:
+        with pytest.raises(StudyError, match=r"0.0 to 2.0, but 2.5 came\. Mend"):
+            study.add({"x": 0.5}, {"v": 1.0}, 2.5)
+        study.add({"x": 0.5}, {"v": 1.0}, 1.5)
+        with pytest.raises(StudyError, match=r"but -1.0 came for trial 0"):
+            study.amend(0, -1.0)
+    with pytest.raises(StudyError, match=r"trial 0 does not: .*`bounds`, 0.0 to 1.0, but 1.5 came for trial 0"):
+        Study(problem(bounds=(0.0, 1.0)), Boundless(), path, adopt=True)
+    with Study(problem(bounds=(0.0, 1.5)), Boundless(), path, adopt=True) as study:
+        assert study.best().limits == (0.0, 1.5)

@@ -25,5 +25,5 @@ def add(
     """
     with clean_exit(), opened(what) as study:
         trials = study.add_table(file, counts=counts)
-        numbers = f": trials {trials[0].id} to {trials[-1].id}" if trials else ""
-        typer.echo(f"Added {len(trials)} results{numbers}.")
+        numbers = f", as trials {trials[0].id} to {trials[-1].id}" if trials else ""
+        typer.echo(f"Results added: {len(trials)}{numbers}.")

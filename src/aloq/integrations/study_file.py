@@ -58,10 +58,10 @@ class Settings:
     seed: int = 0
     journal: Path | None = None
 
-    def opened(self, problem: Problem) -> Study:
+    def opened(self, problem: Problem, adopt: bool = False) -> Study:
         """Begin or continue the study of a problem with these settings."""
         earlier = earlier_default(self.journal) if self.method == registry.DEFAULT else None
-        return Study(problem, earlier or registry.named(self.method), self.journal, self.seed)
+        return Study(problem, earlier or registry.named(self.method), self.journal, self.seed, adopt=adopt)
 
 
 RUN_KEYS = tuple(field.name for field in fields(Settings))

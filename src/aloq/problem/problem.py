@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
@@ -31,7 +31,7 @@ DIRECTIONS = ("maximize", "minimize")
 class Problem(EqualAsJSON):
     """Find the policy whose return, averaged over the environment, is best.
 
-    `policy` maps names to (low, high), Real, Integer or Choice, or is an Archive. `environment`
+    `policy` maps names to (low, high) or [low, high], Real, Integer or Choice, or is an Archive. `environment`
     maps names to independent distributions (frozen from scipy.stats, Discrete, Choice, Samples), or
     is a joint Samples. Equal problems list the same variables in the same order, because a study's
     columns follow that order.
@@ -50,7 +50,7 @@ class Problem(EqualAsJSON):
     a cost that is never negative. Give what is known for certain: returns outside are refused.
     """
 
-    policy: Archive | Mapping[str, Variable | tuple[float, float]]
+    policy: Archive | Mapping[str, Variable | Sequence[float]]
     environment: Samples | Mapping[str, Any]
     direction: str = "maximize"
     objective: Objective = field(default_factory=Expectation)

@@ -156,7 +156,8 @@ def _axis(name: str, variable: Variable) -> Axis:
 
 def _variable(name: str, given: Any) -> Variable:
     try:
-        if isinstance(given, tuple) and len(given) == 2:
+        labels = isinstance(given, list) and any(isinstance(each, bool | str) for each in given)
+        if isinstance(given, tuple | list) and len(given) == 2 and not labels:
             return Real(*given)
         if isinstance(given, Choice) and given.p is not None:
             raise ProblemError("a policy's Choice must have no probabilities, since it is chosen, not drawn. Leave out `p`.")
@@ -173,7 +174,7 @@ def _refusal(given: Any) -> str:
     if isinstance(given, Archive):
         return f"{rule} An Archive is a policy of its own: Problem(policy=Archive(points))."
     if isinstance(given, list | tuple | set | range):
-        return f"{rule} Write a tuple of two for a range, Choice([...]) for some values."
+        return f"{rule} Write [low, high] for a range, Choice([...]) for some values."
     if isinstance(given, int | float | str):
         return f"{rule} To hold a variable constant, leave it out."
     if hasattr(given, "ppf") or type(given).__name__ in ("Discrete", "Samples"):

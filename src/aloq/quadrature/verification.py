@@ -40,12 +40,13 @@ LEVEL = 0.90
 DRAWS = 4000
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Extreme:
-    """An environment that was not simulated, and would move the estimate most."""
+    """An environment that was not simulated, and the return there that would move the estimate most."""
 
     weight: float  # W
     predicted: float  # m
+    value: float  # the return
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +54,7 @@ class Design:
     """The environments to simulate: the sure ones first, the heaviest of them before the others."""
 
     chosen: Indices  # (n,)
-    chance: Array  # (n,) pi
-    low: Extreme
-    high: Extreme
+    chance: Array  # (N,) pi of all environments
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,13 +116,10 @@ def along(points: Array, probabilities: Array) -> Indices:
     return np.concatenate(found)
 
 
-def design(
-    probabilities: Array, even: Array, mean: Array, std: Array, points: Array, bounds: tuple[float, float], count: int, seed: list[int]
-) -> Design:
+def design(probabilities: Array, even: Array, mean: Array, std: Array, points: Array, count: int, seed: list[int]) -> Design:
     """Choose `count` of N environments to simulate.
 
     The order of `along` is cut into parts of equal chance, and one environment is drawn from each.
-    `bounds` are the lowest and the highest return known.
     """
     chance = chances(proposal(probabilities, even, deviation(mean, std, probabilities)), count)
     sure = chance >= 1
@@ -133,10 +129,18 @@ def design(
     order = order[~sure[order]]
     parts = np.arange(count - len(heaviest)) + np.random.default_rng(seed).random(count - len(heaviest))
     drawn = order[np.minimum(np.searchsorted(np.cumsum(chance[order]), parts, side="right"), len(order) - 1)]
-    weight, rest = (probabilities / chance)[~sure], mean[~sure]
-    low, high = int(np.argmin(weight * (bounds[0] - rest))), int(np.argmax(weight * (bounds[1] - rest)))
-    chosen = np.concatenate([heaviest, drawn])
-    return Design(chosen, chance[chosen], Extreme(float(weight[low]), float(rest[low])), Extreme(float(weight[high]), float(rest[high])))
+    return Design(np.concatenate([heaviest, drawn]), chance)
+
+
+def extreme(probabilities: Array, chance: Array, mean: Array, values: Array | float, side: int) -> Extreme:
+    """Return the environment that would move the estimate most if it returned its one of `values`.
+
+    It is not sure. The estimate moves up if `side` is 1, down if it is -1.
+    """
+    weight = np.where(chance < 1, probabilities / chance, 0.0)
+    values = np.broadcast_to(values, mean.shape)
+    j = int(np.argmax(side * weight * (values - mean)))
+    return Extreme(float(weight[j]), float(mean[j]), float(values[j]))
 
 
 def estimate(sample: Sample, noisy: bool) -> float:
@@ -149,24 +153,27 @@ def estimate(sample: Sample, noisy: bool) -> float:
     return float(part.assembled(rest))
 
 
-def draws(sample: Sample, noisy: bool, bounds: tuple[float, float], seed: list[int]) -> Array:
-    """Return what the expected return may be, twice: with low and with high returns in the rest, (2, DRAWS).
+def draws(sample: Sample, noisy: bool, seed: list[int]) -> Array:
+    """Return what the expected return may be, twice: with low and with high returns in the rest.
 
     A Bayesian bootstrap: each simulation counts as often as an exponential variable says. One more
-    simulation is added, of an environment that was not simulated, which returns the lowest or the
-    highest of `bounds`. It counts as often as a gamma variable of shape UNSEEN says. So the interval
-    holds what the simulations cannot rule out, even if all residuals are alike.
+    simulation is added, of an environment that was not simulated: the extreme one, or what was the
+    extreme of the simulations. It counts as often as a gamma variable of shape UNSEEN says. So the
+    interval holds what the simulations cannot rule out, even if all residuals are alike. The result
+    is (2, DRAWS).
     """
     part = _Parts.of(sample, noisy)
     if not len(part.weight):
         return np.full((2, DRAWS), float(part.assembled(0.0)))
-    rng = np.random.default_rng(seed)
+    rng, local = np.random.default_rng(seed), part.local
     counted, unseen = rng.exponential(size=(DRAWS, len(part.weight))) * part.weight, rng.gamma(UNSEEN, size=DRAWS)
+    centre = part.weight @ local / part.weight.sum()
     found = []
-    for extreme, bound in zip((sample.low, sample.high), bounds, strict=True):
-        weight = unseen * extreme.weight
-        shift = (counted @ part.local + weight * (bound - extreme.predicted)) / (counted.sum(axis=1) + weight)
-        found.append(part.assembled(shift))
+    for extreme, side in ((sample.low, -1), (sample.high, 1)):
+        weights, residuals = np.append(part.weight, extreme.weight), np.append(local, extreme.value - extreme.predicted)
+        j = int(np.argmax(side * weights * (residuals - centre)))
+        weight = unseen * weights[j]
+        found.append(part.assembled((counted @ local + weight * residuals[j]) / (counted.sum(axis=1) + weight)))
     return np.array(found)
 
 

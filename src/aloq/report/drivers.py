@@ -26,7 +26,7 @@ from aloq.study.best import Z90
 Array = NDArray[np.float64]
 _Belief = ExplainedBelief | DrawnBelief
 
-FEW = 16  # a variable with more values is shown in bins
+FEW = 20  # a variable with more values is shown in bins
 BINS = 20  # of about equal probability, so that their contributions can be compared
 RARE = 0.05 + 1e-9  # the probability up to which a region or an environment counts as rare
 MATTERS = 0.2  # a region or environment with at least this share drives the result (see Effect.share)

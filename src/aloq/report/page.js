@@ -234,6 +234,7 @@
         data.value && el("div", { class: "soft", id: "formula" }, "of ", el("code", {}, data.value)),
         el("div", { class: "big", id: "mean", "data-value": best.mean }, number(best.mean, 5)),
         el("div", { id: "interval", "data-low": best.low, "data-high": best.high }, sure(best)),
+        data.verified && el("div", { class: "soft", id: "verified" }, data.verified),
         says()));
   }
 

@@ -60,9 +60,19 @@ def page_data(summary: Summary, title: str, written: str) -> JSONObject:
         "heedless": None if summary.heedless is None else _heedless(summary.heedless),
         "outcomes": None if summary.outcomes is None else _outcomes(summary.outcomes),
         "surface": None if summary.surface is None else _surface(summary.surface),
+        "verified": _verified(summary),
         "failures": [asdict(failure) for failure in summary.failures],
         "trials": _trials(summary.trials),
     }
+
+
+def _verified(summary: Summary) -> str | None:
+    """Return what fresh simulations say, as a sentence."""
+    found = summary.verified
+    if found is None:
+        return None
+    other = "" if summary.best is not None and summary.best.policy == found.policy else "Of another policy: "
+    return f"{other}{found}"
 
 
 def answer(best: Best, value: str, evaluations: int) -> JSONObject:

@@ -22,6 +22,7 @@ from aloq.report.verdict import Verdict, verdict
 from aloq.study.best import Best
 from aloq.study.book import Counts
 from aloq.study.study import Study
+from aloq.study.verification import Verification
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,6 +62,7 @@ class Summary:
     heedless: Heedless | None = None
     outcomes: Outcomes | None = None
     surface: Surface | None = None
+    verified: Verification | None = None  # the last one
 
 
 def summarise(study: Study, known: Mapping[int, Best] | None = None) -> Summary:
@@ -94,6 +96,7 @@ def summarise(study: Study, known: Mapping[int, Best] | None = None) -> Summary:
         heedless(view),
         outcomes(view),
         surface(view, along),
+        study.verification(),
     )
 
 

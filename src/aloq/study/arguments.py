@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from aloq.methods import registry
 from aloq.methods.history import Array
 from aloq.methods.interface import Method, serves
 from aloq.problem.encoding import Encoding
@@ -31,12 +32,15 @@ def check_method(method: Any) -> Method:
         from aloq.methods.aloq import ALOQ
 
         return ALOQ()
+    if isinstance(method, str):
+        return registry.named(method)
     if isinstance(method, type):
         raise StudyError(f"`method` must be an object, but is the class {method.__name__}. Write {method.__name__}().")
     missing = [name for name in ("suggest", "predict", "recommend") if not callable(getattr(method, name, None))]
     if missing:
         raise StudyError(
-            f"`method` must have suggest, predict and recommend, but {shown(method)} lacks {', '.join(missing)}. Use aloq.ALOQ()."
+            f"`method` must have suggest, predict and recommend, but {shown(method)} lacks {', '.join(missing)}. Use aloq.ALOQ(), or a "
+            "name such as 'aloq'."
         )
     checked: Method = method
     return checked

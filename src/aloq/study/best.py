@@ -31,7 +31,8 @@ class Best:
     mean: float
     std: float
     least_known: dict[str, Any] | None = None  # for another question: the environment that leaves the most doubt
-    # The probability of the environments that were simulated near this policy (see `looked_at`).
+    # The probability of the environments that were simulated near this policy, or None if unknown
+    # (see `aloq.study.looked_at`).
     looked_at: float | None = None
     objective: Objective = Expectation()  # noqa: RUF009  # frozen
     limits: tuple[float, float] = (-sys.float_info.max, sys.float_info.max)  # between which the objective lies for certain
@@ -53,6 +54,8 @@ class Best:
     def _repr_html_(self) -> str:
         low, high = self.interval
         says = [f"{self.objective.quantity} {self.mean:.6g} (90 %: {low:.6g} to {high:.6g})"]
+        if self.looked_at is not None:
+            says.append(f"{self.looked_at:.1%} of the environment's probability was simulated near this policy")
         if self.least_known:
             says.append(f"least is known about {_listed(self.least_known)}")
         return table([(name, _short(value)) for name, value in self.policy.items()]) + "".join(line(text) for text in says)

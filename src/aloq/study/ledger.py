@@ -23,14 +23,15 @@ from aloq.methods.interface import State
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import AloqError, JournalError, StudyError
 from aloq.problem.problem import Problem
+from aloq.study.adopting import fitted
 from aloq.study.checks import real, shown, storable
 from aloq.study.journal.record import Record, copied, field
 from aloq.study.trial import Trial
 from aloq.study.verification import Plan
 
 Status = Literal["pending", "told", "failed", "dropped"]
-EVENTS = ("ask", "tell", "fail", "add", "amend", "drop", "verify", "verified")
-CORRECTIONS = ("amend", "drop")
+EVENTS = ("ask", "tell", "fail", "add", "amend", "drop", "stop", "adopt", "verify", "verified")
+CORRECTIONS = ("amend", "drop", "adopt")  # each makes void what a method has learnt
 T = TypeVar("T", bound=np.generic)
 
 
@@ -93,7 +94,7 @@ class Ledger:
         self.failed: list[int] = []  # ids, in the order of failing
         self.plans: list[Plan] = []  # fresh simulations, which the method does not see
         self.added = 0  # trials that nobody asked for
-        self.corrections = 0  # so far; each makes void what a method has learnt
+        self.corrections = 0  # so far
         self._failure_value = failure_value
         self.measures = () if encoding.valuation is None else encoding.valuation.measures  # their names
         self._pending: dict[int, None] = {}  # ids, ascending
@@ -135,6 +136,11 @@ class Ledger:
             self._correct(record, status="told", value=value, measures=measures, reason="")
         elif event == "drop":
             self._correct(record, status="dropped", reason=storable(field(record, "reason", str)))
+        elif event == "adopt":
+            self._adopt(record)
+        elif event == "stop":
+            field(record, "reason", str)
+            self.log.append(record)
         else:
             raise StudyError(f"The event of a record must be one of {', '.join(EVENTS)}, but is {shown(event)}.")
 
@@ -177,6 +183,23 @@ class Ledger:
         del self._pending[number]
         (self.told if status == "told" else self.failed).append(number)
         self._count(number)
+
+    def _adopt(self, record: Record) -> None:
+        """Go on with another problem. All trials are encoded, and measures valued, under it."""
+        problem = Problem.from_json(field(record, "problem", dict))
+        entries, points = fitted(problem, self.measures, self.entries)
+        self.encoding, self.sign, self._failure_value = problem.encoding, problem.sign, problem.failure_value
+        self.measures = problem.measures
+        self.entries, self._points = entries, GrowingArray(points[:0])
+        for point in points:
+            self._points.append(point)
+        self.log.append(record)
+        self.corrections += 1
+        self.plans = []  # they are about the earlier problem
+        order = [*self._order, *(number for number in self.failed if number not in self._order)]
+        self._clear()
+        for number in order:
+            self._count(number)
 
     def _correct(self, record: Record, **changes: Any) -> None:
         """Change the outcome of a trial. The order of the others stays, and returns are counted anew."""
@@ -286,8 +309,8 @@ class Ledger:
     def state(self) -> State | None:
         """Return a copy of the state that the method left with its last suggestion.
 
-        Return None if a trial was amended or dropped since. The method then learns from nothing, so
-        that nothing remains of the wrong value.
+        Return None if a trial was amended or dropped since, or the problem changed. The method then
+        learns from nothing, so that nothing remains of the wrong value.
         """
         last = next((record for record in reversed(self.log) if record["event"] in ("ask", *CORRECTIONS)), None)
         return copied(last["state"]) if last is not None and last["event"] == "ask" else None

@@ -54,20 +54,22 @@ def returned(problem: Problem, trial: Trial, given: Any, way_out: str = "") -> R
         if isinstance(given, Mapping):
             way_out = " To report several quantities, give the problem `measures`, and a `value` that says what they are worth."
         value = real(given, way_out)
-        _check_bounds(problem, trial, value)
+        check_bounds(problem, trial, value)
         return Returned(value, {})
     measures = _checked(valuation, given, way_out)
     value = valuation.of(measures, trial.policy, trial.environment)
     if not math.isfinite(value):
         raise StudyError(f"{_unusable(valuation, measures, value, trial.id)}{way_out}")
-    _check_bounds(problem, trial, value)
+    check_bounds(problem, trial, value)
     return Returned(value, measures)
 
 
-def _check_bounds(problem: Problem, trial: Trial, value: float) -> None:
+def check_bounds(problem: Problem, trial: Trial, value: float) -> None:
+    """Raise if a return lies outside the problem's bounds."""
     if problem.bounds is not None and not is_inside(value, problem.bounds):
+        where = f" for trial {trial.id}" if trial.id >= 0 else ""  # a result that was added has no number yet
         raise StudyError(
-            f"A return must lie inside the problem's `bounds`, {shown_bounds(problem.bounds)}, but {value!r} came for trial {trial.id}. "
+            f"A return must lie inside the problem's `bounds`, {shown_bounds(problem.bounds)}, but {value!r} came{where}. "
             "Mend the simulator, or begin a study with wider bounds."
         )
 

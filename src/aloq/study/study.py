@@ -15,14 +15,16 @@ import importlib
 import itertools
 import os
 import threading
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
 
 import numpy as np
 
+from aloq.methods import registry
 from aloq.methods.interface import Method, Prediction, ShowsBelief
 from aloq.problem.errors import AloqError, StudyError
 from aloq.problem.problem import Problem
@@ -44,7 +46,7 @@ from aloq.study.drafting import Drafts
 from aloq.study.journal import header
 from aloq.study.journal.file import begun
 from aloq.study.journal.record import Record
-from aloq.study.ledger import Ledger, replay
+from aloq.study.ledger import Ledger
 from aloq.study.past import past_recommendations
 from aloq.study.question import bounded, question
 from aloq.study.returned import Told, returned
@@ -54,6 +56,7 @@ from aloq.study.running.loop import PATIENCE, RunPlan, Target
 from aloq.study.running.outcome import Simulate
 from aloq.study.running.progress import Show
 from aloq.study.running.session import Session
+from aloq.study.running.stopping import Callback, Rule, Stopping, check_callbacks, check_until
 from aloq.study.running.workers import Executors
 from aloq.study.trial import Trial
 from aloq.study.verification import Verification
@@ -69,23 +72,33 @@ class Study:
     """Asks for simulations, is told what they returned, and knows the policy believed best.
 
     `journal` names a file that keeps the study from process to process. If the file exists, the
-    study continues from it. The same `seed` and the same returns give the same trials. Without a
-    `method`, the best known one is used, or that which was best when the journal was begun. Use the
-    study as a context manager, or call `close()`, to let another process open the file. A new study
-    of this process on the same file closes the older one, unless that one's `optimize` is under way.
+    study continues from it. The same `seed` and the same returns give the same trials. `method` is
+    an object, or a name that `aloq run --method` knows. Without it, or with "aloq", the best known
+    one is used, or that which was best when the journal was begun. With `adopt`, an existing journal
+    may be that of another problem: a range was widened, probabilities corrected, a formula changed.
+    All its trials must fit the new one. Use the study as a context manager, or call `close()`, to
+    let another process open the file. A new study of this process on the same file closes the older
+    one, unless that one's `optimize` is under way.
     """
 
     def __init__(
-        self, problem: Problem, method: Method | None = None, journal: str | os.PathLike[str] | None = None, seed: int = 0
+        self,
+        problem: Problem,
+        method: Method | str | None = None,
+        journal: str | os.PathLike[str] | None = None,
+        seed: int = 0,
+        *,
+        adopt: bool = False,
     ) -> None:
         self._problem = check_problem(problem)
-        self._method = check_method(header.earlier_default(journal) if method is None else method)
+        by_default = method is None or (isinstance(method, str) and method == registry.DEFAULT)
+        self._method = check_method(header.earlier_default(journal) if by_default else method)
         self._seed = check_seed(seed)
         check_served(self._method, problem.objective)
         self._computing = threading.RLock()
         self._session = Session()
         session = self._session  # the book must not hold the study
-        self._book = Book(problem, self._header, journal, busy=lambda: session.running)
+        self._book = Book(problem, self._header, journal, busy=lambda: session.running, adopt=adopt)
 
     def _header(self) -> Record:
         return header.make(self._problem, self._method, self._seed)
@@ -94,7 +107,7 @@ class Study:
     def resume(cls, path: str | os.PathLike[str]) -> Self:
         """Return the study whose journal is at `path`, exactly as it was."""
         contents = begun(path)
-        problem, method, seed = header.restore(contents.header, str(path))
+        problem, method, seed = header.restore(header.current(*contents), str(path))
         return cls(problem, method, path, seed)
 
     @classmethod
@@ -104,9 +117,9 @@ class Study:
         Another process may be writing the file at the same time.
         """
         contents = begun(path)
-        problem, method, seed = header.restore(contents.header, str(path))
+        problem, method, seed = header.restore(header.current(*contents), str(path))
         study = cls(problem, method, seed=seed)
-        replay(study._book.ledger, contents.records, str(path))
+        study._book.replay(*contents, str(path))
         study.close()
         return study
 
@@ -248,6 +261,8 @@ class Study:
         timeout: float | None = None,
         retries: int = 0,
         patience: int = PATIENCE,
+        until: Rule | None = None,
+        callbacks: Iterable[Callback] = (),
         progress: Show = True,
     ) -> None:
         """Simulate until the study holds `evaluations` returns in all.
@@ -270,17 +285,25 @@ class Study:
         progress    True shows how the run goes: as a bar in a terminal and in a notebook, elsewhere
                     as a line on stderr every half minute at most, and one at the end. "force" shows
                     the bar everywhere. False shows nothing.
+        until       when the run ends before: an `aloq.Until`, or a function of the study that
+                    returns True, or the reason as a text, to end it.
+        callbacks   functions of (study, trial), called after every told or failed trial. An
+                    exception ends the run; what was told is kept.
 
         Until a first simulation succeeds, a mistake in the simulator (a TypeError, a KeyError, a
         return that is no number) ends the run at once and is not recorded. Ctrl-C ends the run too;
         what was told is kept. docs/howto/robustness.md has the details.
         """
-        plan = RunPlan(check_simulate(simulate), evaluations, parallel, retries, patience)
+        stopping = Stopping(check_until(until), self, lambda: self._book.known().history())
+        calls = tuple(partial(callback, self) for callback in check_callbacks(callbacks))
+        plan = RunPlan(check_simulate(simulate), evaluations, parallel, retries, patience, stopping.reason, calls)
         executor, timeout = check_executor(executor), check_timeout(timeout)
         self._book.check_open()
         with self._session.alone():
             parts = (self._ask, self._standing, self._book.left_over())
-            self._session.carry_out(self, *parts, plan, executor, timeout, progress)
+            stop = self._session.carry_out(self, *parts, plan, executor, timeout, progress)
+            if stop:
+                self._book.stop(stop)
 
     def _standing(self) -> Best | None:
         """Return what is recommended now, if that takes no learning and no waiting; else None."""
@@ -386,7 +409,7 @@ class Study:
         Answers in `known` are not computed again.
         """
         with self._computation():
-            return past_recommendations(self._problem, self._method, self._seed, self._book.known().log, most, known or {})
+            return past_recommendations(self._book.origin, self._method, self._seed, self._book.known().log, most, known or {})
 
     def report(self, path: str | os.PathLike[str], title: str | None = None) -> None:
         """Write a page (.html) with the recommendation, the evidence for it, and all trials.
@@ -411,7 +434,7 @@ class Study:
         """
         from aloq.study.table import table
 
-        return table(self._book.known(), tuple(self._problem.policy_names), tuple(self._problem.environment_names))
+        return table(self._book.known())
 
     def close(self) -> None:
         """Release the journal. What is known can still be read.

@@ -101,9 +101,10 @@ class Plan:
     policy: dict[str, Any]
     whole: bool  # whether it completes a finite support, each environment of which is simulated
     control: float  # what the belief expects, on average
-    bounds: tuple[float, float]  # the lowest and the highest return known before
-    low: Extreme
+    low: Extreme  # what may have been missed, by the simulations of like pairs
     high: Extreme
+    lowest: Extreme  # the same, by all simulations
+    highest: Extreme
     believed: tuple[float, float] | None
     runs: tuple[Run, ...]
     outcomes: Mapping[int, Outcome] = field(default_factory=dict)
@@ -116,9 +117,10 @@ class Plan:
             policy=read(record, "policy", dict),
             whole=read(record, "kind", str) == WHOLE,
             control=_number(record, "control"),
-            bounds=(_number(record, "lowest"), _number(record, "highest")),
-            low=_extreme(read(record, "low", dict)),
-            high=_extreme(read(record, "high", dict)),
+            low=_extreme(record, "low"),
+            high=_extreme(record, "high"),
+            lowest=_extreme(record, "lowest"),
+            highest=_extreme(record, "highest"),
             believed=None if believed is None else (_number(believed, "mean"), _number(believed, "std")),
             runs=tuple(_run(run) for run in read(record, "runs", list)),
         )
@@ -135,8 +137,13 @@ class Plan:
             raise StudyError(f"A fresh simulation has one outcome, and its plan has {len(self.runs)} runs, but run {number} came.")
         return replace(self, outcomes={**self.outcomes, number: Outcome(value)})
 
-    def sample(self, scale: float) -> Sample:
-        """Return what the runs returned, divided by `scale`."""
+    def sample(self, scale: float, alike: bool) -> Sample:
+        """Return what the runs returned, divided by `scale`.
+
+        If the returns are all `alike`, like pairs do not tell how far others may be.
+        """
+        ends = (self.lowest, self.highest) if alike else (self.low, self.high)
+        low, high = (replace(end, predicted=end.predicted / scale, value=end.value / scale) for end in ends)
         kept = [number for number, outcome in sorted(self.outcomes.items()) if outcome.value is not None]
         runs = [self.runs[number] for number in kept]
         lost = [self.runs[number].mass for number in self.outcomes if number not in kept and self.runs[number].chance >= 1]
@@ -147,8 +154,8 @@ class Plan:
             values=np.array([self.outcomes[number].value for number in kept], dtype=float) / scale,
             control=self.control / scale,
             missing=float(sum(lost)),
-            low=replace(self.low, predicted=self.low.predicted / scale),
-            high=replace(self.high, predicted=self.high.predicted / scale),
+            low=low,
+            high=high,
         )
 
 
@@ -186,16 +193,18 @@ def result(plans: Sequence[Plan], known: Sequence[tuple[str, float]], repeats: b
     values = [outcome.value for plan in done for outcome in plan.outcomes.values() if outcome.value is not None]
     if not values:
         return None
-    bounds = min(values + [plan.bounds[0] for plan in done]), max(values + [plan.bounds[1] for plan in done])
+    drawn = [plan for plan in done if not plan.whole]
+    bounds = min(values + [plan.lowest.value for plan in drawn]), max(values + [plan.highest.value for plan in drawn])
     scale = max(map(abs, [*values, *bounds, *(run.predicted for plan in done for run in plan.runs)])) or 1.0
     same = repeats_of(done, known)
     deterministic = repeats if same.deterministic is None else same.deterministic
     if done[-1].whole:
         mean, std, ends = _complete(done, same, scale, noisy=same.deterministic is False)
     else:
-        mean, std, ends = _pooled(done, (bounds[0] / scale, bounds[1] / scale), scale, noisy=not deterministic)
-    largest = sys.float_info.max
-    mean, std, low, high = (min(max(number * scale, -largest), largest) for number in (mean, std, *ends))
+        mean, std, ends = _pooled(done, scale, noisy=not deterministic, alike=min(values) == max(values))
+    std = min(std * scale, sys.float_info.max)
+    # No average is beyond the returns that it is made of. What is beyond all known ones is not looked for.
+    mean, low, high = (float(np.clip(number, bounds[0] / scale, bounds[1] / scale)) * scale for number in (mean, *ends))
     count = sum(len(plan.outcomes) for plan in done)
     return Verification(
         policy=done[-1].policy,
@@ -238,13 +247,13 @@ def _complete(plans: Sequence[Plan], same: Repeats, scale: float, noisy: bool) -
     return mean, std, (mean - half, mean + half)
 
 
-def _pooled(plans: Sequence[Plan], bounds: tuple[float, float], scale: float, noisy: bool) -> Found:
+def _pooled(plans: Sequence[Plan], scale: float, noisy: bool, alike: bool) -> Found:
     """Return the mean of the plans' estimates, weighted by their simulations."""
-    samples = [plan.sample(scale) for plan in plans]
+    samples = [plan.sample(scale, alike) for plan in plans]
     counts = np.array([len(sample.values) for sample in samples])
     shares = counts / counts.sum()
     used = [(number, share, sample) for number, (share, sample) in enumerate(zip(shares, samples, strict=True)) if share]
-    drawn = sum(share * draws(sample, noisy, bounds, [number]) for number, share, sample in used)
+    drawn = sum(share * draws(sample, noisy, [number]) for number, share, sample in used)
     mean = float(sum(share * estimate(sample, noisy) for _, share, sample in used))
     std = math.hypot(*(share * standard_error(sample, noisy) for _, share, sample in used))
     low, high = interval(np.asarray(drawn))
@@ -257,8 +266,9 @@ def _run(record: Any) -> Run:
     return Run(read(record, "environment", dict), _number(record, "mass"), _number(record, "chance"), _number(record, "predicted"))
 
 
-def _extreme(record: Record) -> Extreme:
-    return Extreme(_number(record, "weight"), _number(record, "predicted"))
+def _extreme(record: Record, name: str) -> Extreme:
+    inner = read(record, name, dict)
+    return Extreme(_number(inner, "weight"), _number(inner, "predicted"), _number(inner, "value"))
 
 
 def _number(record: Record, name: str) -> float:

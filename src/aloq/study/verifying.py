@@ -20,7 +20,7 @@ from aloq.problem.errors import AloqError, StudyError
 from aloq.problem.objective import Expectation
 from aloq.problem.problem import Problem
 from aloq.quadrature.population import Population, population
-from aloq.quadrature.verification import design
+from aloq.quadrature.verification import design, extreme
 from aloq.study.best import recommended
 from aloq.study.book import Book, Counts
 from aloq.study.journal.record import Record
@@ -31,6 +31,7 @@ from aloq.study.running.loop import RunPlan
 from aloq.study.trial import Trial
 from aloq.study.verification import DRAWN, WHOLE, Plan, Verification, key, repeats_of, result
 
+NEAR = 10  # similar pairs that tell how far a return may be from others
 _TOGETHER = 1024  # environments that a belief is asked about at once
 
 # Carries out a plan: the target of the run, the trials, and how to run them.
@@ -194,7 +195,7 @@ class Planner:
                 repeats = True
             runs = self._listed(people, done, left, repeats)
             if runs is not None:
-                return self._record(ledger, WHOLE, runs) if runs else None
+                return self._record(WHOLE, runs) if runs else None
         return self._drawn(ledger, people, left)
 
     def _listed(self, people: Population, done: Sequence[Plan], left: int, deterministic: bool | None) -> list[Record] | None:
@@ -222,27 +223,47 @@ class Planner:
 
     def _drawn(self, ledger: Ledger, people: Population, left: int) -> Record:
         mean, std = self._returns(ledger, people.theta)
-        bounds = _bounds(ledger, mean)
         count = min(left, len(people.theta) - 1)
-        chosen = design(people.probabilities, people.even, mean, std, people.theta, bounds, count, [self._seed, len(ledger.plans), 7])
+        chosen = design(people.probabilities, people.even, mean, std, people.theta, count, [self._seed, len(ledger.plans), 7])
         runs = [
             {
                 "environment": self._encoding.decode_environment(people.theta[j]),
                 "mass": float(people.probabilities[j]),
-                "chance": float(chance),
+                "chance": float(chosen.chance[j]),
                 "predicted": float(mean[j]),
             }
-            for j, chance in zip(chosen.chosen, chosen.chance, strict=True)
+            for j in chosen.chosen
         ]
-        extremes = {"low": asdict(chosen.low), "high": asdict(chosen.high)}
-        return self._record(ledger, DRAWN, runs) | extremes | {"control": float(people.probabilities @ mean)}
+        low, high = self._near(ledger, people.theta, mean, std)
+        ends = {"low": (low, -1), "high": (high, 1), "lowest": (low.min(), -1), "highest": (high.max(), 1)}
+        if ledger.returns:
+            values = ledger.sign * ledger.history().values
+            ends |= {"lowest": (min(low.min(), values.min()), -1), "highest": (max(high.max(), values.max()), 1)}
+        found = {name: asdict(extreme(people.probabilities, chosen.chance, mean, *end)) for name, end in ends.items()}
+        return self._record(DRAWN, runs) | found | {"control": float(people.probabilities @ mean)}
 
-    def _record(self, ledger: Ledger, kind: str, runs: list[Record]) -> Record:
-        lowest, highest = _bounds(ledger, np.empty(0))
+    def _near(self, ledger: Ledger, theta: Array, mean: Array, std: Array) -> tuple[Array, Array]:
+        """Return how low and how high the policy's returns in environments, (N, e), may be.
+
+        They may be as the NEAR simulations of the most similar pairs, and as the belief allows.
+        """
+        from scipy.spatial import KDTree
+
+        history = ledger.history()
+        if not len(history.values):
+            return mean, mean
+        # Without a belief, the mean says nothing.
+        low, high = np.where(std > 0, mean - 2 * std, np.inf), np.where(std > 0, mean + 2 * std, -np.inf)
+        pairs = np.concatenate([np.broadcast_to(self._x, (len(theta), len(self._x))), theta], axis=1)
+        _, nearest = KDTree(history.told).query(pairs, k=range(1, min(NEAR, len(history.values)) + 1))
+        values = (ledger.sign * history.values)[nearest]
+        return np.minimum(low, values.min(axis=1)), np.maximum(high, values.max(axis=1))
+
+    def _record(self, kind: str, runs: list[Record]) -> Record:
         believed = None if self.believed is None else {"mean": self.believed[0], "std": self.believed[1]}
-        nobody = {"weight": 0.0, "predicted": 0.0}
-        about = {"event": "verify", "policy": self.policy, "kind": kind, "believed": believed, "lowest": lowest, "highest": highest}
-        return about | {"control": 0.0, "low": nobody, "high": nobody, "runs": runs}
+        nobody = {"weight": 0.0, "predicted": 0.0, "value": 0.0}
+        about = {"event": "verify", "policy": self.policy, "kind": kind, "believed": believed, "control": 0.0}
+        return about | dict.fromkeys(("low", "high", "lowest", "highest"), nobody) | {"runs": runs}
 
     def _returns(self, ledger: Ledger, theta: Array) -> tuple[Array, Array]:
         """Return what is believed of the returns in environments: mean and standard deviation.
@@ -259,12 +280,6 @@ class Planner:
         parts = [belief.returns(self._x, theta[start : start + _TOGETHER]) for start in range(0, len(theta), _TOGETHER)]
         mean, std = (np.concatenate([np.asarray(getattr(part, name)) for part in parts]) for name in ("mean", "std"))
         return (self._sign * mean, std) if np.isfinite(mean).all() and np.isfinite(std).all() else nothing
-
-
-def _bounds(ledger: Ledger, mean: Array) -> tuple[float, float]:
-    """Return the lowest and the highest return known, by simulation or by belief."""
-    values = np.concatenate([ledger.sign * ledger.history().values, mean])
-    return (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
 
 
 def _repeated(mass: Array, times: Array, count: int) -> list[int]:

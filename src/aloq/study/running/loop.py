@@ -9,19 +9,19 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from aloq.methods.interface import Method
 from aloq.problem.errors import AloqError, StudyError
 from aloq.problem.problem import Problem
 from aloq.study.checks import NotANumberError, message, whole
-from aloq.study.returned import returned
+from aloq.study.returned import Returned, returned
 from aloq.study.running.interrupts import released
 from aloq.study.running.outcome import Outcome, Simulate
 from aloq.study.running.prefetch import Prefetch
 from aloq.study.running.progress import Report
 from aloq.study.running.workers import Workers, broken, refusal, worker_died
-from aloq.study.trial import Trial
+from aloq.study.trial import FinishedTrial, Trial
 
 if TYPE_CHECKING:
     from aloq.study.book import Counts
@@ -33,13 +33,20 @@ _LIVES = 3
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What a run has to do. `patience` is the number of failures in a row that end it."""
+    """What a run has to do.
+
+    patience   the number of failures in a row that end it
+    stopping   returns why the run ends before it has all its evaluations, or ""
+    callbacks  called with every told or failed trial
+    """
 
     simulate: Simulate
     evaluations: int
     parallel: int
     retries: int
     patience: int
+    stopping: Callable[[], str] = lambda: ""
+    callbacks: tuple[Callable[[FinishedTrial], object], ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in (("evaluations", 1), ("parallel", 1), ("retries", 0), ("patience", 1)):
@@ -208,21 +215,31 @@ def checked(problem: Problem, trial: Trial, outcome: Outcome) -> Outcome:
     return outcome
 
 
-def run(study: Target, flight: Flight, prefetch: Prefetch, plan: RunPlan, report: Report) -> None:
-    """Keep trials in flight until the study holds `plan.evaluations` returns."""
-    failures, failures_count = 0, study.problem.failure_value is not None
+def run(study: Target, flight: Flight, prefetch: Prefetch, plan: RunPlan, report: Report) -> str:
+    """Keep trials in flight until the study holds `plan.evaluations` returns.
+
+    Return why the run ended before, or "". What is in flight then is waited for.
+    """
+    failures, failures_count, stop = 0, study.problem.failure_value is not None, ""
     try:
         while (missing := plan.evaluations - study.evaluations) > 0:
             _check_open(study)
-            launched = prefetch.take(plan.parallel - len(flight), missing - len(flight))
-            if launched:
+            stop = stop or plan.stopping()
+            if stop and not len(flight):
+                return stop
+            launched = [] if stop else prefetch.take(plan.parallel - len(flight), missing - len(flight))
+            # In parallel, trials are chosen at any time, and the choice may be under way just now.
+            if launched or plan.parallel > 1:
                 report.learnt()
             for trial in launched:
                 flight.launch(trial)
             for trial, outcome in flight.landed(wait=not launched):
                 prefetch.simulated(outcome.seconds)
                 _check_mistake(study, outcome)
-                _settle(study, trial, outcome, report)
+                finished = _settle(study, trial, outcome, report)
+                for callback in plan.callbacks:
+                    with released():
+                        callback(finished)
                 failures = failures + 1 if outcome.returned is None else 0
                 if failures == plan.patience and not (failures_count and not untried(study)):
                     raise _impatient(failures, outcome)
@@ -233,6 +250,7 @@ def run(study: Target, flight: Flight, prefetch: Prefetch, plan: RunPlan, report
                 _check_mistake(study, outcome)
                 _settle(study, trial, outcome, report)
         raise
+    return ""
 
 
 def _check_open(study: Target) -> None:
@@ -265,10 +283,14 @@ def _impatient(failures: int, outcome: Outcome) -> StudyError:
     return StudyError(f"{many} failed. Mend the simulator, or have more `patience`; the last reason was:\n{outcome.reason}")
 
 
-def _settle(study: Target, trial: Trial, outcome: Outcome, report: Report) -> None:
+def _settle(study: Target, trial: Trial, outcome: Outcome, report: Report) -> FinishedTrial:
+    """Tell an outcome. Return the trial with it."""
     seconds = None if math.isnan(outcome.seconds) else outcome.seconds
+    found = Returned(math.nan, {})
     if outcome.returned is None:
         study.fail(trial.id, outcome.reason, seconds=seconds)
     else:
         study.tell(trial.id, outcome.returned, seconds=seconds)
     report.simulated(study.evaluations, study.counts.failed)
+    state: Literal["told", "failed"] = "failed" if outcome.returned is None else "told"
+    return FinishedTrial(trial.id, trial.policy, trial.environment, state, found.value, found.measures, outcome.reason, outcome.seconds)

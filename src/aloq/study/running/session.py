@@ -5,6 +5,7 @@ The loop itself is `aloq.study.running.loop`.
 
 from __future__ import annotations
 
+import logging
 import math
 import sys
 import threading
@@ -23,6 +24,7 @@ from aloq.study.trial import Trial
 
 # (n, together, learner): see `Study._ask`
 Ask = Callable[[int, int, LearningProcess | None], Generator[Trial, None, None]]
+LOG = logging.getLogger("aloq")
 
 # A round of parallel trials is handed out in this many portions. So the first trials can start
 # before the last are chosen.
@@ -61,11 +63,14 @@ class Session:
         executor: Executors,
         timeout: float | None,
         progress: Show,
-    ) -> None:
+    ) -> str:
         """Run the plan. Trials in `left` come first, then those that `ask` gives.
 
-        `standing` says what is recommended at the moment, for the display of progress.
+        Return why the run ended before it had all its evaluations, or "". `standing` says what is
+        recommended at the moment, for the display of progress.
         """
+        LOG.info("Run started: %d of %d evaluations, %d at once.", study.evaluations, plan.evaluations, plan.parallel)
+        stop = ""
         try:
             scratch.sweep()
             with ExitStack() as stack:
@@ -75,12 +80,19 @@ class Session:
                 learner = _learner(stack, study, plan.parallel)
                 asking = partial(_asked, ask, math.ceil(plan.parallel / _PORTIONS), learner)
                 prefetch = stack.enter_context(closing(Prefetch(asking, left, plan.parallel, flight.wake)))
-                run(study, flight, prefetch, plan, report)
-        except KeyboardInterrupt:
+                stop = run(study, flight, prefetch, plan, report)
+        except BaseException as error:
+            LOG.info("Run ended after %d evaluations: %s.", study.evaluations, type(error).__name__)
+            if not isinstance(error, KeyboardInterrupt):
+                raise
             if study.journal is not None:
                 kept = f"{study.evaluations} of {plan.evaluations} evaluations are kept in {study.journal}"
                 print(f"Interrupted: {kept}. Run the script again to go on.", file=sys.stderr)
             raise
+        LOG.info("Run ended after %d evaluations%s.", study.evaluations, f": {stop}" if stop else "")
+        if stop and progress is not False:
+            print(f"Stopped after {study.evaluations} evaluations: {stop}.", file=sys.stderr)
+        return stop
 
     @contextmanager
     def alone(self) -> Iterator[None]:

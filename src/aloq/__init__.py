@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from aloq.problem.variables import Choice as Choice
     from aloq.problem.variables import Integer as Integer
     from aloq.problem.variables import Real as Real
+    from aloq.study.compare import compare as compare
     from aloq.study.running.stopping import Until as Until
     from aloq.study.study import Study as Study
 
@@ -57,6 +58,7 @@ _HOME = {
     "StudyError": "aloq.problem.errors",
     "Until": "aloq.study.running.stopping",
     "WorstCase": "aloq.problem.objective",
+    "compare": "aloq.study.compare",
 }
 _ROOMS = ("acquisition", "gp", "inference", "methods", "quadrature", "tasks")
 

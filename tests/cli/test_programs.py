@@ -178,6 +178,9 @@ def test_ask_tell_fail_best() -> None:
     best = json.loads(call("best", "s.jsonl", "--json").stdout)
     assert (best["policy"], best["mean"]) == (first["policy"], -2.5)
     assert "expected return -2.5" in call("best", "study.toml").stdout
+    assert "expected return -2.5" in call("best", "study.toml", "--objective", "expectation").stdout
+    assert "cannot optimise CVaR(alpha=0.1)" in " ".join(call("best", "s.jsonl", "--objective", "CVaR(0.1)").stderr.split())
+    assert "`objective` must be one of" in call("best", "s.jsonl", "--objective", "cvra(0.1)").stderr
     with Study.resume("s.jsonl") as study:
         assert study.counts == (1, 1, 1)
         table = study.trials()

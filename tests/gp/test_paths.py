@@ -32,6 +32,8 @@ CASES = {
     "matern52, warped": DISCRETE["one"],
     "main effects": COMPOSED["main effects"],
     "sum in a product": COMPOSED["sum in a product"],
+    "varying": COMPOSED["varying"],
+    "varying, choices": COMPOSED["varying, choices"],
 }
 
 

@@ -6,16 +6,22 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from report_studies import CLOSING, HOSTILE, driven, glanced, small_problem, wide_problem
+from report_studies import CLOSING, HOSTILE, Glance, driven, glanced, small_problem, wide_problem
 
 from aloq.methods.aloq import ALOQ
 from aloq.methods.model import Model
+from aloq.problem.codec import register
+from aloq.problem.objective import CVaR, Expectation, Objective
 from aloq.report import html
+from aloq.report.drivers import drivers
 from aloq.report.page_data import page_data
+from aloq.report.study_view import StudyView
 from aloq.report.summary import summarise
 from aloq.study.study import Study
 
@@ -145,3 +151,35 @@ def test_a_report_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.Mon
         study.report(path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+@register
+@dataclass(frozen=True)
+class Careful(Glance):
+    """Serves any objective."""
+
+    def serves(self, objective: Objective) -> bool:
+        return True
+
+
+def test_the_page_names_the_objective(tmp_path: Path) -> None:
+    for objective, words in ((Expectation(), "expected return"), (CVaR(0.1), "CVaR(0.1) of the return")):
+        study = glanced(replace(small_problem(), objective=objective), 12, Careful())
+        assert data_of(written(study, tmp_path / "page.html"))["quantity"] == words
+
+
+def test_environments_add_up_to_the_mean_whatever_is_optimised() -> None:
+    """The parts of the environment are those of the belief about the mean, though the recommendation is for the tail."""
+    method = ALOQ(samples=4, initial=8)  # all are of the design, and so alike
+    studies = [Study(replace(small_problem(), objective=objective), method, seed=1) for objective in (Expectation(), CVaR(0.05))]
+    for study in studies:
+        for number in range(7):
+            study.tell(study.ask(), float(np.sin(3.0 * number)))
+    mean, tail = (StudyView(study) for study in studies)
+    assert tail.expecting is not None
+    assert mean.expecting is mean.belief
+    pi = np.random.default_rng(0).uniform(size=(5, 2))
+    np.testing.assert_allclose(tail.expecting.average(pi).mean, mean.average(pi)[0] * -1, rtol=1e-6)
+    regions = [region.effect for part in drivers(tail) for region in part.regions]
+    assert regions
+    assert sum(region.contribution for region in regions) == pytest.approx(0.0, abs=1e-9)

@@ -12,14 +12,20 @@ from aloq.cli.opening import AsJson, What, journal_of
 
 Value = Annotated[str | None, typer.Option(help="Another formula for what the measures are worth, such as 'distance'.")]
 
+Objective = Annotated[str | None, typer.Option(help="Another objective, such as 'CVaR(0.1)', 'Quantile(0.05)' or 'WorstCase'.")]
 
-def best(what: What, as_json: AsJson = False, value: Value = None) -> None:
+
+def best(what: What, as_json: AsJson = False, value: Value = None, objective: Objective = None) -> None:
     """Print the policy believed best so far, also while the study runs."""
     with clean_exit():
+        from aloq.problem.objective import Expectation, objective_of
         from aloq.study.study import Study
 
-        found = Study.read(journal_of(what)).best(value=value)
+        asked = None if objective is None else objective_of(objective)
+        found = Study.read(journal_of(what)).best(value=value, objective=asked)
         record = {"policy": found.policy, "mean": found.mean, "std": found.std, "interval": list(found.interval)}
+        if found.objective != Expectation():
+            record["objective"] = str(found.objective)
         if found.looked_at is not None:
             record["looked_at"] = found.looked_at
         if found.least_known is not None:

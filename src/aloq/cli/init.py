@@ -33,6 +33,7 @@ evaluations = 40          # simulations in all, those in the journal included
 # retries = 1             # how often a failed simulation is tried again
 # patience = 20           # failures in a row that end the run
 # failure_value = -10.0   # what a failure is worth, if it is the policy's fault (the car crashed); else it says nothing
+# bounds = [0.0, inf]     # the least and the highest return that are possible at all, if that is known
 journal = {journal}    # every trial is kept here; give the command again to go on
 # seed = 0
 # method = "aloq"

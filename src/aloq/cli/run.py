@@ -44,7 +44,7 @@ def run(
         bool, typer.Option("--compare", help="With --measured: run the study of the return alone too, and set it beside.")
     ] = False,
 ) -> None:
-    """Find a robust policy, and print it with its expected return.
+    """Find a robust policy, and print it with what is expected of it.
 
     STUDY.toml describes a problem and its program: `aloq init` writes one. FILE.py:problem is an
     aloq.Problem in a file that also has `simulate(policy, environment)`. Options override the file.
@@ -109,12 +109,13 @@ def _optimize(study: Study, job: RunRequest) -> None:
 
 
 def _print_best(study: Study, task: Task | None) -> None:
-    best, word = study.best(), "return" if task is None else task.returns
+    best = study.best()
+    quantity = best.objective.quantity if task is None else f"expected {task.returns}"
     low, high = best.interval
     typer.echo("\nRecommended policy")
     for name, value in best.policy.items():
         typer.echo(f"  {name:<12} {value:.6g}" if isinstance(value, float) else f"  {name:<12} {value}")
-    typer.echo(f"Expected {word}   {best.mean:.5g}   (90 % interval {low:.5g} to {high:.5g})")
+    typer.echo(f"{quantity[0].upper()}{quantity[1:]}   {best.mean:.5g}   (90 % interval {low:.5g} to {high:.5g})")
     if task is not None:
         known = "" if math.isnan(task.best) else f"   (best possible {task.best:.5g})"
         typer.echo(f"In truth        {task.expected([best.policy])[0]:.5g}{known}")

@@ -46,6 +46,12 @@ class _Varying(Leaf):
     def diagonal(self, values: Array, u: Array) -> Array:
         return jnp.exp(2 * self.log_amplitude(values, u))
 
+    def factor(self, values: Array, u: Array) -> Array:
+        return jnp.exp(self.log_amplitude(values, u))
+
+    def frequencies(self, values: Array, key: Array, shape: tuple[int, int]) -> Array:
+        return jnp.zeros(shape)
+
     @abstractmethod
     def log_amplitude(self, values: Array, u: Array) -> Array:
         """log a at u, (n, c): (n,)."""

@@ -35,7 +35,7 @@ from aloq.gp.kernel import Leaf
 from aloq.problem.encoding import Encoding
 
 BLOCK = 128
-Evaluate = Callable[[Leaf, Array, tuple[int, ...]], Array]  # a leaf, its values, and its columns among those given
+Evaluate = Callable[[Leaf, Array, tuple[int, ...]], Array | None]  # a leaf, its values, and its columns among those given
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=("nodes", "weights"), meta_fields=("columns",))
@@ -95,6 +95,23 @@ def environment_parts(structure: Structure, hyper: Hyper, u: Array, v: Array, co
     u, (n, c), and v, (m, c), are warped inputs in these columns.
     """
     return jnp.stack(_between(structure, hyper, u, v, columns, constants=False))
+
+
+def amplitudes(structure: Structure, hyper: Hyper, u: Array, columns: tuple[int, ...]) -> list[Array | None]:
+    """Return for each term the product of its amplitudes a(u), (n,), or None if it has none.
+
+    u, (n, c), are warped inputs in the given columns. See `Leaf.factor`.
+    """
+
+    def evaluate(leaf: Leaf, values: Array, at: tuple[int, ...]) -> Array | None:
+        return leaf.factor(values, _select(u, at))
+
+    terms = []
+    for term in structure.kernel.terms:
+        parts = [_part(structure.leaves[i], hyper, columns, False, evaluate) for i in term]
+        found = [part for part in parts if part is not None]
+        terms.append(math.prod(found[1:], start=found[0]) if found else None)
+    return terms
 
 
 def embedding(structure: Structure, hyper: Hyper, environment: tuple[WeightedNodes, ...], nodes: tuple[Array, ...], theta: Array) -> Array:

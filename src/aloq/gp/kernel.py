@@ -60,6 +60,11 @@ class Kernel(ABC):
     def terms(self) -> tuple[tuple[int, ...], ...]:
         """The terms of the sum. Each lists the numbers of the leaves that it multiplies."""
 
+    @property
+    def has_paths(self) -> bool:
+        """Whether paths can be drawn: all leaves say from which frequencies."""
+        return all(type(leaf).frequencies is not Leaf.frequencies for leaf in self.leaves)
+
     def __add__(self, other: Kernel) -> Sum:
         return Sum((self, other))
 
@@ -114,6 +119,13 @@ class Leaf(Kernel):
         That is the distance over which f stays similar. Infinite unless overridden.
         """
         return jnp.full(count, jnp.inf)
+
+    def factor(self, values: Array, u: Array) -> Array | None:
+        """Return a(u), (n,), of a kernel a(u) a(v), or None if it is another one.
+
+        Paths of a product with such a kernel are a(u) times those of the rest.
+        """
+        return None
 
     def frequencies(self, values: Array, key: Array, shape: tuple[int, int]) -> Array:
         """Draw from the spectral density of this kernel, over its columns: (F, c) = `shape`.

@@ -15,8 +15,8 @@ kernel.
     f(u)     = prior(u) + k(u, U) v,     v = K⁻¹ (y - prior(U) - ε),   ε ~ N(0, sigma²)
 
 where w_t is the product of the constants of a term, and omega is drawn from the spectral density of
-the rest. Mean and covariance over all groups are those of the posterior. For a pending point, y is
-its predicted mean.
+the rest. If a term has an amplitude a(u) a(v), its waves are multiplied by a(u). Mean and covariance
+over all groups are those of the posterior. For a pending point, y is its predicted mean.
 
 Policies times environments need no new waves for each pair: a wave of a sum of two arguments is a
 sum of products of waves. So a grid of m policies and N environments costs one matrix product. The
@@ -32,7 +32,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax, random
 
-from aloq.gp.contraction import between_pairs, environment_parts, policy_parts
+from aloq.gp.contraction import amplitudes, between_pairs, environment_parts, policy_parts
 from aloq.gp.hyper import Hyper, Structure
 from aloq.gp.posterior import Conditioned, Points, extended
 from aloq.numerics.waves import cosine_and_sine
@@ -83,7 +83,7 @@ def draw(structure: Structure, given: Conditioned, points: Points, key: Array, f
         noise = jnp.sqrt(hyper.noise) * _rows(k_noise, len(points.y), paths)
         predicted = between_pairs(structure, hyper, inputs, inputs) @ weights
         target = jnp.where(points.told > 0, points.y, predicted)[:, None]
-        residual = (target - _prior(omega, waves, inputs) - noise) * points.known[:, None]
+        residual = (target - _prior(structure, hyper, omega, waves, inputs) - noise) * points.known[:, None]
         return omega, waves, whitener.T @ (whitener @ residual), random.key_data(k_noise)
 
     keys = random.split(random.wrap_key_data(key), len(given.weights))
@@ -112,7 +112,8 @@ def section(structure: Structure, group: Group, theta: Array) -> Section:
     d, others, terms = structure.policy_dim, structure.environment_columns, _terms(structure)
     v = structure.warp(group.hyper, theta, others)
     correlations = environment_parts(structure, group.hyper, group.inputs[:, d:], v, others)
-    waves = {t: cosine_and_sine(group.frequencies[t, :, d:] @ v.T) for t in (*terms.joint, *terms.environment)}
+    scales = amplitudes(structure, group.hyper, v, others)
+    waves = {t: _scaled(cosine_and_sine(group.frequencies[t, :, d:] @ v.T), scales[t]) for t in (*terms.joint, *terms.environment)}
     alone = jnp.zeros((group.updates.shape[1], len(theta)))
     # A term of the environment alone is the same at all policies, so any will do.
     constants = policy_parts(structure, group.hyper, group.inputs[:1, :d], group.inputs[:, :d])
@@ -147,8 +148,10 @@ def at_policies(structure: Structure, group: Group, spread: Spread, pi: Array) -
     u = structure.warp(group.hyper, pi, structure.policy_columns)
     correlations = policy_parts(structure, group.hyper, u, group.inputs[:, :d])
 
+    scales = [None if each is None else each[:, None] for each in amplitudes(structure, group.hyper, u, structure.policy_columns)]
+
     def features(t: int) -> Array:
-        return jnp.concatenate([*cosine_and_sine(u @ group.frequencies[t, :, :d].T), correlations[t]], axis=1)
+        return jnp.concatenate([*_scaled(cosine_and_sine(u @ group.frequencies[t, :, :d].T), scales[t]), correlations[t]], axis=1)
 
     total = spread.environment[None]
     for t, factors in zip(terms.policy, spread.policy, strict=True):
@@ -163,7 +166,7 @@ def at_pairs(structure: Structure, paths: Paths, x: Array) -> Array:
 
     def one(hyper: Hyper, inputs: Array, omega: Array, waves: Array, updates: Array) -> Array:
         u = structure.warp(hyper, x, structure.columns)
-        return (_prior(omega, waves, u) + between_pairs(structure, hyper, u, inputs) @ updates).T
+        return (_prior(structure, hyper, omega, waves, u) + between_pairs(structure, hyper, u, inputs) @ updates).T
 
     given = paths.given
     return jax.vmap(one)(given.hyper, given.inputs, paths.frequencies, paths.waves, paths.updates).reshape(-1, len(x))
@@ -237,8 +240,18 @@ def _rows(key: Array, count: int, width: int) -> Array:
     return jax.vmap(lambda i: random.normal(random.fold_in(key, i), (width,)))(jnp.arange(count))
 
 
-def _prior(omega: Array, waves: Array, u: Array) -> Array:
+def _scaled(waves: tuple[Array, Array], factor: Array | None) -> tuple[Array, Array]:
+    """Return cosines and sines times the amplitude of their term, if it has one."""
+    return waves if factor is None else (waves[0] * factor, waves[1] * factor)
+
+
+def _prior(structure: Structure, hyper: Hyper, omega: Array, waves: Array, u: Array) -> Array:
     """The draws of the prior at warped inputs u, (m, D): (m, p)."""
     cosine, sine = cosine_and_sine(u @ omega.reshape(-1, omega.shape[-1]).T)
+    scales = amplitudes(structure, hyper, u, structure.columns)
+    if any(scale is not None for scale in scales):
+        each = jnp.stack([jnp.ones(len(u)) if scale is None else scale for scale in scales], axis=1)  # (m, t)
+        every = jnp.repeat(each, omega.shape[1], axis=1)
+        cosine, sine = cosine * every, sine * every
     a, b = (waves[:, i].reshape(cosine.shape[1], -1) for i in range(2))
     return cosine @ a + sine @ b

@@ -33,7 +33,7 @@ from aloq.study.running.loop import PATIENCE
 from aloq.study.study import Study
 
 PROGRAM_KEYS = ("command", "input", "field", "shell")
-PROBLEM_KEYS = ("direction", "objective", "measures", "value", "failure_value")
+PROBLEM_KEYS = ("direction", "objective", "measures", "value", "failure_value", "bounds")
 TABLES = ("policy", "environment")
 
 _POLICY_FORMS = (
@@ -157,7 +157,7 @@ def _problem(source: _Source, data: Mapping[str, Any]) -> Problem:
 
 def _blamed(given: Mapping[str, Any], message: str) -> list[str]:
     """Return the setting that an error of the problem is about, if there is one."""
-    about = [key for key in ("failure_value", "value") if key in given and f"`{key}`" in message]
+    about = [key for key in ("failure_value", "bounds", "value") if key in given and f"`{key}`" in message]
     return about[:1] or [key for key in ("measures",) if key in given]
 
 

@@ -23,6 +23,7 @@ from aloq.acquisition.maximise import Direct, Maximiser, MultiStart
 from aloq.acquisition.pair import PairRule
 from aloq.acquisition.policy import EI, UCB, LogEI, PolicyRule
 from aloq.methods.design import design_point, stands_for
+from aloq.methods.drawn_return import believe_draws
 from aloq.methods.history import Array, History
 from aloq.methods.interface import Prediction, Recommendation, State, Suggestion
 from aloq.methods.measures_model import MeasuresModel
@@ -34,6 +35,7 @@ from aloq.problem.codec import register
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import ProblemError
 from aloq.problem.objective import Objective
+from aloq.quadrature.risk import computes
 
 # Main effects, and an amplitude that varies with the environment. With an amplitude, warps are in
 # the way: both explain why f varies more in one place, and the warp explains it worse.
@@ -54,7 +56,9 @@ class ALOQ:
     `initial` simulations come from a space-filling design (default: eight for each column, 16 at
     most). `samples` is the number of hyperparameter samples. `pair_rule`, if given, chooses policy
     and environment at once, in the place of the other rules. `model` is that of the return. If the
-    problem has measures, `measures` is used in its place, unless it is None.
+    problem has measures, `measures` is used in its place, unless it is None. If the objective is
+    not the expectation, paths of the return are drawn, as many as `measures` says. So without
+    `measures`, only the expectation is served.
     """
 
     # Versions before there were measures modelled the return alone.
@@ -89,7 +93,10 @@ class ALOQ:
 
     def serves(self, objective: Objective) -> bool:
         """Return whether the models can handle this objective."""
-        return self.model.serves(objective) and (self.measures is None or self.measures.serves(objective))
+        if self.measures is None:
+            return self.model.serves(objective)
+        drawn = isinstance(self.model, Model) and self.model.has_paths and computes(objective)
+        return (drawn or self.model.serves(objective)) and self.measures.serves(objective)
 
     def prices(self, history: History) -> bool:
         """Return whether the belief is about measures, so that they can be priced anew."""
@@ -184,10 +191,17 @@ class ALOQ:
     def _believed(self, encoding: Encoding, history: History, state: State | None, seed: int, lag: float = 0.0) -> ScaledBelief:
         with computing():
             learnt = self._learnt(encoding, history, state, seed, lag)
-            return self._model(history).believe(encoding, replace(history, pending=history.pending[:0]), learnt)
+            return self._formed(encoding, replace(history, pending=history.pending[:0]), learnt)
 
     def _model(self, history: History) -> BeliefModel:
         return self.measures if self.measures is not None and history.measures.shape[1] else self.model
+
+    def _formed(self, encoding: Encoding, history: History, learnt: State, room: int = 0) -> ScaledBelief:
+        """Return the belief that follows from what was learnt, by paths where it has no closed form."""
+        model, paths = self._model(history), self.measures
+        if isinstance(model, Model) and not model.serves(encoding.objective) and paths is not None:
+            return believe_draws(model, encoding, history, learnt, room, paths.frequencies, paths.draws)
+        return model.believe(encoding, history, learnt, room)
 
     def _rules(self, history: History) -> Rules:
         intensify = self.intensify
@@ -199,7 +213,7 @@ class ALOQ:
         return self._model(history).learn(encoding, history, state, self.samples, [seed, len(history.told), 3], lag)
 
     def _situation(self, encoding: Encoding, history: History, learnt: State, seed: int, room: int = 0) -> Situation:
-        belief = self._model(history).believe(encoding, history, learnt, room).belief
+        belief = self._formed(encoding, history, learnt, room).belief
         failures = learn(encoding, history.told, history.failed) if len(history.failed) else None
         return Situation.of(encoding, history, belief, failures, seed, self.design_size(encoding))
 

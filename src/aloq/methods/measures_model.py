@@ -27,12 +27,14 @@ from aloq.methods.model import chains_from_state, state_of_chains
 from aloq.methods.scaled_belief import ScaledBelief
 from aloq.numerics.last_result import keep_last_result
 from aloq.numerics.padding import pad, padded_size
+from aloq.problem.bounds import UNBOUNDED, Ends
 from aloq.problem.codec import register
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import ProblemError
-from aloq.problem.objective import Expectation, Objective
+from aloq.problem.objective import Objective
 from aloq.problem.valuation import Valuation
-from aloq.quadrature.nodes import averaged_over
+from aloq.quadrature.nodes import judged_in
+from aloq.quadrature.risk import computes
 from aloq.quadrature.sampled import Units, believe
 
 SIMULATED = 64  # pairs, the last ones, at which the noise of a value is measured
@@ -72,7 +74,7 @@ class MeasuresModel:
         return Structure(kernel, encoding.policy_dim, tuple(encoding.warped), warping="none", noise=self.noise)
 
     def serves(self, objective: Objective) -> bool:
-        return isinstance(objective, Expectation)
+        return computes(objective)
 
     def learn(self, encoding: Encoding, history: History, state: State | None, samples: int, seed: list[int], lag: float = 0.0) -> State:
         if state is not None and self.learnt(history, state, lag):
@@ -98,12 +100,13 @@ class MeasuresModel:
         known = [_points(history, values, padded) for values in history.measures.T]
         points: Points = jax.tree.map(lambda *parts: np.stack(parts), *[part for part, _ in known])
         scale, seed = value_scale(history.values), [*state["seed"], len(history.told)]
-        theta, weights = averaged_over(encoding, [*seed, 0])
-        units = _units([each for _, each in known], scale, float(history.values.min()))
+        theta, weights = judged_in(encoding, history.told[:, encoding.policy_dim :], history.values, [*seed, 0])
+        units = units_of([each for _, each in known], scale, float(history.values.min()), encoding.bounds)
         simulated = np.resize(history.told[-SIMULATED:], (SIMULATED, history.told.shape[1]))
         keys = np.random.default_rng([*seed, 1]).integers(2**32, size=(len(known), 2), dtype=np.uint32)
         zeta, size = np.stack([each.zeta for each in chains]), (self.frequencies, self.draws)
-        belief = _believe(self.structure(encoding), valuation, zeta, points, theta, weights, units, simulated, keys, *size)
+        structure = self.structure(encoding)
+        belief = _believe(structure, valuation, zeta, points, theta, weights, units, simulated, keys, *size, encoding.objective)
         return ScaledBelief(encoding, belief, scale)
 
 
@@ -114,8 +117,9 @@ def value_scale(values: Array) -> Scale:
     return Scale(float(values[0]), float(abs(values[0])) or 1.0)
 
 
-def _units(measures: list[Scale], value: Scale, worst: float) -> Units:
+def units_of(measures: list[Scale], value: Scale, worst: float, bounds: Ends) -> Units:
     parts: list[Any] = [[each.location for each in measures], [each.scale for each in measures], value.location, value.scale, worst]
+    parts += [] if bounds == UNBOUNDED else bounds
     return Units(*[np.asarray(part) for part in parts])  # type: ignore[arg-type]
 
 

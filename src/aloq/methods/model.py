@@ -98,6 +98,11 @@ class Model:
             kernel = Constant(self.variance) * KERNELS[kernel](length_scale=self.length_scale)
         return Structure(kernel, policy_dim, warped, self.warp, self.shape, self.noise)
 
+    @property
+    def has_paths(self) -> bool:
+        """Whether paths can be drawn, as all objectives but the expectation need."""
+        return not isinstance(self.kernel, Kernel) or self.kernel.has_paths
+
     def serves(self, objective: Objective) -> bool:
         return isinstance(objective, Expectation)
 

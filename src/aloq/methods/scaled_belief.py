@@ -14,7 +14,7 @@ from jax import Array as JaxArray
 from jax import lax
 
 from aloq.acquisition.average import expected, total
-from aloq.acquisition.environment import paired
+from aloq.acquisition.environment import VarianceReduction, paired
 from aloq.gp.fit import Scale
 from aloq.methods.history import Array
 from aloq.methods.interface import Prediction
@@ -66,6 +66,14 @@ class ScaledBelief:
         with computing():
             mean, variance = _at_pairs(self.belief, _padded_pairs(policy, environments))
         return self._scaled(mean[:q], variance[:q], np.ones(q))
+
+    def told_by(self, policy: Array, environments: Array) -> Array:
+        """Return what a simulation in each environment, (q, e), would tell about a policy, (d,): (q,).
+
+        It is the decrease of the variance of the policy's objective, in the units of the belief.
+        """
+        with computing():
+            return VarianceReduction().scores(self.belief, policy, environments)
 
     @property
     def noise(self) -> Array:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aloq.problem.axes import Axis
+from aloq.problem.bounds import UNBOUNDED, Ends
 from aloq.problem.checks import Array, Value
 from aloq.problem.environment import Source, checked_environment, sources
 from aloq.problem.errors import ProblemError
@@ -58,6 +59,7 @@ class Encoding:
     laws: tuple[Law, ...] = ()  # one for each factor
     objective: Objective = Expectation()  # noqa: RUF009  # frozen
     valuation: Valuation | None = None  # None: a simulation gives the return alone
+    bounds: Ends = UNBOUNDED  # of returns, signed so that larger is better
 
     @property
     def environment_count(self) -> float:
@@ -161,7 +163,9 @@ class Encoding:
         return t
 
 
-def encoding_of(space: Space, parts: Sequence[Source], objective: Objective, valuation: Valuation | None = None) -> Encoding:
+def encoding_of(
+    space: Space, parts: Sequence[Source], objective: Objective, valuation: Valuation | None = None, bounds: Ends = UNBOUNDED
+) -> Encoding:
     """Return the encoding of a space of policies and the independent parts of an environment."""
     axes = tuple(axis for source in parts for axis in source.axes)
     laws = tuple(law_on(source, source.axes) for source in parts)
@@ -177,6 +181,7 @@ def encoding_of(space: Space, parts: Sequence[Source], objective: Objective, val
         laws=laws,
         objective=objective,
         valuation=valuation,
+        bounds=bounds,
     )
 
 

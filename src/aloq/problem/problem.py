@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from aloq.problem import codec, frozen
+from aloq.problem.bounds import Bounds, checked_bounds, ends
 from aloq.problem.codec import EqualAsJSON, register
 from aloq.problem.distributions import Samples
 from aloq.problem.encoding import Encoding, encoding_of
@@ -44,6 +45,9 @@ class Problem(EqualAsJSON):
     `value` is the formula for what they are worth: the return. Its names are measures, policy and
     environment variables (see `aloq.problem.formula`). A measure may be NaN where it does not
     exist, if the value there does not need it.
+
+    `bounds` are the least and the highest return that are possible at all, such as (0.0, None) for
+    a cost that is never negative. Give what is known for certain: returns outside are refused.
     """
 
     policy: Archive | Mapping[str, Variable | Sequence[float]]
@@ -53,6 +57,7 @@ class Problem(EqualAsJSON):
     failure_value: float | None = None
     measures: tuple[str, ...] = ()
     value: str | None = None
+    bounds: Bounds | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "policy", _read_only(checked_policy(self.policy)))
@@ -61,6 +66,7 @@ class Problem(EqualAsJSON):
         check_direction(self.direction)
         _check_objective(self.objective)
         object.__setattr__(self, "failure_value", _plain_failure_value(self.failure_value))
+        object.__setattr__(self, "bounds", checked_bounds(self.bounds, self.failure_value))
         object.__setattr__(self, "measures", checked_measures(self.measures))
         check_together(self.measures, self.value)
         _check_measures(self.measures, (*self.policy_names, *self.environment_names), self.failure_value)
@@ -70,7 +76,7 @@ class Problem(EqualAsJSON):
     @cached_property
     def encoding(self) -> Encoding:
         """The problem in the unit cube."""
-        return encoding_of(self._space, self._sources, self.objective, self.valuation)
+        return encoding_of(self._space, self._sources, self.objective, self.valuation, ends(self.bounds, self.sign))
 
     @cached_property
     def valuation(self) -> Valuation | None:
@@ -120,12 +126,13 @@ class Problem(EqualAsJSON):
         # Unpickling calls the constructor, because read-only mappings cannot be pickled. Cached
         # results are not pickled; they are computed again.
         policy, environment = _writable(self.policy), _writable(self.environment)
-        return Problem, (policy, environment, self.direction, self.objective, self.failure_value, self.measures, self.value)
+        rest = (self.direction, self.objective, self.failure_value, self.measures, self.value, self.bounds)
+        return Problem, (policy, environment, *rest)
 
     def __repr__(self) -> str:
         parts = [_shown(self.policy), _shown(self.environment), repr(self.direction), repr(self.objective)]
         names = ["policy", "environment", "direction", "objective"]
-        optional = {"failure_value": self.failure_value, "measures": self.measures or None, "value": self.value}
+        optional = {"failure_value": self.failure_value, "measures": self.measures or None, "value": self.value, "bounds": self.bounds}
         for name, given in optional.items():
             if given is not None:
                 parts.append(repr(given))

@@ -44,6 +44,11 @@ class Valuation:
         known = {axis.name: axis.number(given[axis.name]) for axis in (*self.policy, *self.environment)}
         return self.formula.of({**known, **measures})
 
+    @property
+    def identity(self) -> bool:
+        """Whether the value is the only measure itself."""
+        return self.measures == (self.formula.text,)
+
     def priced(self, text: str) -> Valuation:
         """Return the same measures with another formula."""
         return replace(self, formula=_formula(text, self.measures, (*self.policy, *self.environment)))
@@ -53,6 +58,11 @@ def valuation(measures: tuple[str, ...], value: str, policy: Sequence[Axis], env
     """Return the valuation of measures by the formula `value`. Raises if they do not fit."""
     formula = _formula(value, measures, (*policy, *environment))
     return Valuation(measures, formula, tuple(policy), tuple(environment), sign)
+
+
+def return_itself(sign: int = 1) -> Valuation:
+    """Return the valuation of a simulator that reports its return alone."""
+    return Valuation(("value",), Formula.parse("value", {"value": None}), (), (), sign)
 
 
 def checked_measures(measures: Any) -> tuple[str, ...]:

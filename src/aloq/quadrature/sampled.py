@@ -7,6 +7,9 @@ g      the formula for what measures are worth
 
     F_s(pi) = Σ_j w_j g(h_1s(pi, theta_j), ..., h_Qs(pi, theta_j), pi, theta_j)
 
+That is the expectation. Another objective takes the place of the sum (see `aloq.quadrature.risk`).
+If a simulator returns one number, this is the only quantity, and g is the identity.
+
 Means, variances and covariances are those of the draws F_s. Every policy is seen by the same paths,
 so the draws of two policies can be compared one by one. All draws are equally likely, so the leading
 axis s of `Belief` has one slice. What a simulation of a pair x would tell about a policy is the
@@ -30,7 +33,9 @@ from aloq.gp.hyper import Structure
 from aloq.gp.paths import Group, Paths, Section, Spread, at_pairs, at_policies, awaiting, draw, groups, section, spread
 from aloq.gp.posterior import FLOOR, Points, condition
 from aloq.numerics.compiled import compiled
+from aloq.problem.objective import Expectation, Objective
 from aloq.problem.valuation import Valuation
+from aloq.quadrature.risk import evaluate
 
 # Added to the correlations of z. The value follows from the measures, so V is singular otherwise.
 RIDGE = 1e-3
@@ -48,12 +53,14 @@ class Units(NamedTuple):
     value_location: Array  # () of sign · value
     value_scale: Array  # ()
     worst: Array  # () the value, larger is better, where the formula gives none
+    low: ArrayLike | None = None  # () no value is below this, where that is known
+    high: ArrayLike | None = None  # () no value is above this, where that is known
 
 
 @partial(
     jax.tree_util.register_dataclass,
     data_fields=("paths", "theta", "weights", "units", "simulated"),
-    meta_fields=("structure", "valuation"),
+    meta_fields=("structure", "valuation", "objective"),
 )
 @dataclass(frozen=True, eq=False)
 class Sampled:
@@ -66,6 +73,7 @@ class Sampled:
     weights: Array  # (N,)
     units: Units
     simulated: Array  # (k, D) pairs at which the noise of a value is measured
+    objective: Objective = Expectation()  # noqa: RUF009  # frozen
 
     @property
     def rounding(self) -> Array:
@@ -97,7 +105,7 @@ class Sampled:
     def _objective(self, group: Group, spread: Spread, pi: Array) -> Array:
         """F_s of policies (m, d) on the paths of one group of each measure: (m, p)."""
         h = jax.vmap(lambda *pair: at_policies(self.structure, pair[0], pair[1], pi))(group, spread)  # (Q, m, p, N)
-        return self._value(h, pi[:, None, None], self.theta) @ self.weights
+        return evaluate(self.objective, self._value(h, pi[:, None, None], self.theta), self.weights)
 
     def mean(self, pi: Array) -> Array:
         return jnp.mean(self.draws(pi), axis=0)[None]
@@ -124,9 +132,10 @@ class Sampled:
 
     def variance_reduction(self, pi: Array, x: Array) -> Array:
         h = self._measures_at(x)
-        z = jnp.concatenate([h, self._value(h, *self._split(x))[None]])  # (Q + 1, S, q)
+        # If the value is the measure itself, it is as noisy, and tells nothing more.
+        z = h if self.valuation.identity else jnp.concatenate([h, self._value(h, *self._split(x))[None]])  # (Q + 1, S, q)
         z = z - jnp.mean(z, axis=1, keepdims=True)
-        noise = jnp.append(jnp.mean(self.paths.given.hyper.noise, axis=1), 0.0)[:, None]
+        noise = jnp.append(jnp.mean(self.paths.given.hyper.noise, axis=1), 0.0)[: len(z), None]
         spread = jnp.sqrt(jnp.mean(z**2, axis=1) + noise)  # (Q + 1, q)
         unknown = jnp.mean(z**2, axis=1) > KNOWN**2
         z = z / jnp.maximum(spread, KNOWN)[:, None]
@@ -154,6 +163,8 @@ class Sampled:
         measures = h * units.measure_scale.reshape(shape) + units.measure_location.reshape(shape)
         value = jnp.broadcast_to(self.valuation.sign * self.valuation(list(measures), pi, theta, jnp), h.shape[1:])
         value = jnp.where(jnp.isfinite(value), value, units.worst)
+        if units.low is not None or units.high is not None:
+            value = jnp.clip(value, units.low, units.high)
         return (value - units.value_location) / units.value_scale
 
 
@@ -169,6 +180,7 @@ def believe(
     keys: ArrayLike,
     frequencies: int,
     draws: int,
+    objective: Objective = Expectation(),  # noqa: B008  # frozen
 ) -> Sampled:
     """Return the belief given points of every measure, under hyperparameters zeta, (Q, g, P).
 
@@ -178,7 +190,7 @@ def believe(
     draws       paths for each hyperparameter sample
     """
     paths = _paths(structure, zeta, points, keys, frequencies, draws)
-    return Sampled(structure, valuation, paths, jnp.asarray(theta), jnp.asarray(weights), units, jnp.asarray(simulated))
+    return Sampled(structure, valuation, paths, jnp.asarray(theta), jnp.asarray(weights), units, jnp.asarray(simulated), objective)
 
 
 # This takes longest to compile. The formula is no argument, so that another one needs no other program.

@@ -91,7 +91,7 @@ def drivers(view: StudyView) -> tuple[Drivers, ...]:
 
     There are none if the method has no belief that explains the environment.
     """
-    belief = view.belief
+    belief = view.expecting
     if belief is None or not belief.encoding.factors:
         return ()
     factors = enumerate(belief.encoding.factors)
@@ -103,7 +103,7 @@ def events(view: StudyView) -> tuple[Event, ...]:
 
     There are none if the environments cannot be listed: if they are infinitely many or too many.
     """
-    belief = view.belief
+    belief = view.expecting
     if belief is None or not belief.encoding.factors or not _listed(belief.encoding):
         return ()
     points, p = _grid(belief.encoding)

@@ -35,13 +35,13 @@ def shown(study: Study) -> str:
 
 
 def _picture(study: Study, best: Best) -> Figure:
-    """Draw the returns in their order, and the expected return of the recommended policy."""
+    """Draw the returns in their order, and the objective of the recommended policy."""
     trials = study.trials()
     told = trials[trials["state"] == "told"]
     figure = blank(4.6, 1.9)
     axes = figure.subplots()
     axes.plot(told["id"], told["value"], color=GREY, marker="o", markersize=3, linestyle="none", label="returns")
-    axes.axhline(best.mean, color=BLUE, linewidth=1.5, label="expected return of the recommended policy, 90 %")
+    axes.axhline(best.mean, color=BLUE, linewidth=1.5, label=f"{best.objective.quantity} of the recommended policy, 90 %")
     axes.axhspan(*best.interval, color=BLUE, alpha=0.2, linewidth=0)
     if len(told):
         low, high = np.percentile(told["value"], _MIDDLE)

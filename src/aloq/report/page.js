@@ -147,7 +147,7 @@
     const band = [...rows.map((r) => [x(r.x), y(r.mean + half(r.std))]), ...rows.map((r) => [x(r.x), y(r.mean - half(r.std))]).reverse()];
     const id = `frame-${(frames += 1)}`, shape = draw("rect", { x: LEFT, y: TOP, width: width - RIGHT - LEFT, height: height - BOTTOM - TOP });
     const inside = draw("g", { "clip-path": `url(#${id})` }, draw("path", { class: "band", d: `${path(band)}Z` }), draw("path", { class: "line", d: path(rows.map((r) => [x(r.x), y(r.mean)])) }));
-    const parts = [draw("clipPath", { id }, shape), ...frame(x, y, xLabel, "expected return", width, height), inside];
+    const parts = [draw("clipPath", { id }, shape), ...frame(x, y, xLabel, data.quantity, width, height), inside];
     if (rows.length === 1) parts.push(draw("circle", { class: "dot", cx: x(rows[0].x), cy: y(rows[0].mean), r: 3 }));
     if (at !== null) parts.push(draw("line", { class: "at", x1: x(at), x2: x(at), y1: TOP, y2: height - BOTTOM }));
     const within = (v) => Math.min(height - BOTTOM, Math.max(TOP, v));
@@ -158,7 +158,7 @@
   function labelChart(label, rows, xLabel) {
     const [low, high] = padded(rows.flatMap((r) => [r.mean - half(r.std), r.mean + half(r.std)]));
     const x = categories(rows.map((r) => r.name), LEFT, WIDTH - RIGHT), y = linear(low, high, HEIGHT - BOTTOM, TOP);
-    const parts = frame(x, y, xLabel, "expected return");
+    const parts = frame(x, y, xLabel, data.quantity);
     rows.forEach((r, i) => {
       parts.push(draw("line", { class: "whisker", x1: x(i), x2: x(i), y1: y(r.mean - half(r.std)), y2: y(r.mean + half(r.std)) }));
       parts.push(draw("circle", { class: r.best ? "dot best" : "dot", cx: x(i), cy: y(r.mean), r: 5 }));
@@ -170,7 +170,7 @@
     const [low, high] = padded(rows.map((r) => r.mean));
     const x = linear(...padded(rows.map((r) => r.x)), LEFT, WIDTH - RIGHT), y = linear(low, high, HEIGHT - BOTTOM, TOP);
     const dots = rows.map((r) => draw("circle", { class: r.best ? "dot best" : "dot", cx: x(r.x), cy: y(r.mean), r: r.best ? 5 : 2.5 }));
-    return chart(label, [...frame(x, y, xLabel, "expected return"), dots], rows.map((r) => ({ x: x(r.x), y: y(r.mean), text: r.text })));
+    return chart(label, [...frame(x, y, xLabel, data.quantity), dots], rows.map((r) => ({ x: x(r.x), y: y(r.mean), text: r.text })));
   }
 
   /** Bars to both sides of zero, with whiskers: what each region adds. */
@@ -218,6 +218,7 @@
     return el("ul", { class: "says soft" }, items);
   }
 
+  const capital = (text) => text[0].toUpperCase() + text.slice(1);
   const policyList = (policy, id) => el("dl", { class: "policy", id }, policy.map(([name, value]) => [el("dt", {}, name), el("dd", { "data-value": value, title: String(value) }, show(value))]));
   const sure = (best) => `90 % sure to lie between ${number(best.low, 5)} and ${number(best.high, 5)}`;
   function hero() {
@@ -228,8 +229,8 @@
         el("h3", {}, "Recommended policy"),
         policyList(best.policy, "policy"),
         facts()),
-      el("section", { class: "card", "aria-label": "Expected return" },
-        el("h3", {}, "Expected return ", el("span", { class: "soft" }, `(the average over all that the environment may do; ${goal})`)),
+      el("section", { class: "card", "aria-label": capital(data.quantity) },
+        el("h3", {}, `${capital(data.quantity)} `, el("span", { class: "soft" }, `(${data.quantity === "expected return" ? "the average over all that the environment may do; " : ""}${goal})`)),
         data.value && el("div", { class: "soft", id: "formula" }, "of ", el("code", {}, data.value)),
         el("div", { class: "big", id: "mean", "data-value": best.mean }, number(best.mean, 5)),
         el("div", { id: "interval", "data-low": best.low, "data-high": best.high }, sure(best)),
@@ -270,15 +271,15 @@
 
   function progress() {
     const rows = data.past.map((p) => ({ x: p.evaluations, mean: p.mean, std: p.std, text: `after ${p.evaluations} evaluations\n${number(p.mean, 5)}\n90 %: ${interval(p.mean, p.std)}` }));
-    return section("progress", "Progress", "The expected return of the policy that led at the time, as it was believed at the time, with its 90 % interval: the band contained it with a probability of 90 %. The scale follows the later half, so early intervals may be cut off.",
-      el("div", { class: "card" }, lineChart("Believed expected return of the leader over evaluations.", rows, "evaluations", { width: wide(1000), height: 240, range: data.range })));
+    return section("progress", "Progress", `The ${data.quantity} of the policy that led at the time, as it was believed at the time, with its 90 % interval: the band contained it with a probability of 90 %. The scale follows the later half, so early intervals may be cut off.`,
+      el("div", { class: "card" }, lineChart(`Believed ${data.quantity} of the leader over evaluations.`, rows, "evaluations", { width: wide(1000), height: 240, range: data.range })));
   }
 
   function slices() {
     if (!data.slices.length) return section("slices", "Along each policy variable", `${data.method} holds no belief about policies that it does not follow.`);
-    const about = data.slices[0].kind === "listed" ? "The believed expected return of the archive's policies (a sample, where there are many). The recommended one is orange." : "The believed expected return if one variable is changed and the others stay as recommended, with its 90 % interval. The recommended value is marked in orange.";
+    const about = data.slices[0].kind === "listed" ? `The believed ${data.quantity} of the archive's policies (a sample, where there are many). The recommended one is orange.` : `The believed ${data.quantity} if one variable is changed and the others stay as recommended, with its 90 % interval. The recommended value is marked in orange.`;
     return section("slices", "Along each policy variable", about, el("div", { class: "charts" }, data.slices.map((s) => {
-      const label = `Expected return along ${s.name}.`;
+      const label = `${capital(data.quantity)} along ${s.name}.`;
       const rows = s.values.map((v, i) => ({ x: v, name: show(v), mean: s.mean[i], std: s.std[i], best: v === s.at, text: `${s.name} = ${show(v)}\n${number(s.mean[i], 5)}\n90 %: ${interval(s.mean[i], s.std[i])}` }));
       const picture = s.kind === "line" ? lineChart(label, rows, s.name, { log: s.log, at: s.at }) : s.kind === "labels" ? labelChart(label, rows, s.name) : dotChart(label, rows, s.name);
       return el("div", { class: "card" }, el("h3", {}, s.name), picture);
@@ -461,7 +462,7 @@
     paint(next);
   }
 
-  const kit = { el, draw, number, show, percent, chart, linear, categories, padded, wide, clip, frame, section, cell, exact, colour, colourBar, column };
+  const kit = { el, draw, number, show, percent, chart, linear, categories, padded, wide, clip, frame, section, cell, exact, capital, colour, colourBar, column };
   const answers = aloqAnswers(kit), pictures = aloqPictures(kit);
   const status = el("span", { id: "status", class: "soft", role: "status" });
   function render() {

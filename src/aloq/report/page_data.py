@@ -45,6 +45,7 @@ def page_data(summary: Summary, title: str, written: str) -> JSONObject:
         "environment": [_axis(axis) for axis in problem.encoding.axes],
         "measures": list(problem.measures),
         "value": problem.value,
+        "quantity": problem.objective.quantity,
         "best": None if summary.best is None else _best(summary.best),
         "past": [{"evaluations": n, "mean": best.mean, "std": best.std} for n, best in sorted((summary.past or {}).items())],
         "slices": [_slice(part) for part in summary.slices],

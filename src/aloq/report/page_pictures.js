@@ -1,7 +1,7 @@
 // Two pictures of the report: the returns that may come, and the expected return over two policy variables.
 function aloqPictures(kit) {
   "use strict";
-  const { el, draw, number, show, percent, chart, linear, categories, wide, frame, section, colour, colourBar, column } = kit;
+  const { el, draw, number, show, percent, chart, linear, categories, wide, frame, section, capital, colour, colourBar, column } = kit;
   const LEFT = 70, TOP = 10, BOTTOM = 36, LEVELS = 12;
 
   function outcomes(data) {
@@ -22,7 +22,7 @@ function aloqPictures(kit) {
     const text = o.rare_mean === null ? `One case in twenty is ${worse} ${number(o.worst)}.`
       : `Without rare events the return is ${number(o.common_mean)} on average. With one (${percent(rare)} of cases) it is ${number(o.rare_mean)}. One case in twenty is ${worse} ${number(o.worst)}.`;
     return section("outcomes", "What may come of the recommended policy", "The believed shares of the returns over all environments, each as often as it happens. Rare events are orange; very small shares are drawn a little taller, so that they can be seen. "
-      + "The dashed line is the expected return. A bar is spread where the return in an environment is not known well.",
+      + `The dashed line is the ${data.quantity}. A bar is spread where the return in an environment is not known well.`,
       el("div", { class: "card" }, chart("Believed shares of the returns of the recommended policy.", parts, marks, width, height), el("p", { id: "outcomes-says" }, text)));
   }
 
@@ -78,10 +78,10 @@ function aloqPictures(kit) {
       parts.push(draw("circle", { class: "simulated", cx, cy, r: 2.5 }));
     });
     parts.push(draw("circle", { class: "recommended", cx: x.at(best.get(s.names[0])), cy: y.at(best.get(s.names[1])), r: 7 }));
-    const marks = s.up.flatMap((v, i) => s.across.map((u, j) => ({ x: x.at(u), y: y.at(v), text: `${s.names[0]} = ${show(u)}\n${s.names[1]} = ${show(v)}\nexpected return ${number(s.mean[i][j], 5)}` })));
+    const marks = s.up.flatMap((v, i) => s.across.map((u, j) => ({ x: x.at(u), y: y.at(v), text: `${s.names[0]} = ${show(u)}\n${s.names[1]} = ${show(v)}\n${data.quantity} ${number(s.mean[i][j], 5)}` })));
     const others = s.others ? ` The ${s.others === 1 ? "other variable has its" : `${s.others} other variables have their`} recommended value${s.others === 1 ? "" : "s"}; these two were chosen because the return changes most along them.` : "";
-    return section("surface", "Over two policy variables", `The believed expected return, in steps of colour. Each step covers as much of the picture, so that the best part can be seen however bad the worst is. Small dots are simulated policies, the ring is the recommended one.${others}`,
-      el("div", { class: "card" }, chart(`Expected return over ${s.names.join(" and ")}.`, parts, marks, width, height)));
+    return section("surface", "Over two policy variables", `The believed ${data.quantity}, in steps of colour. Each step covers as much of the picture, so that the best part can be seen however bad the worst is. Small dots are simulated policies, the ring is the recommended one.${others}`,
+      el("div", { class: "card" }, chart(`${capital(data.quantity)} over ${s.names.join(" and ")}.`, parts, marks, width, height)));
   }
 
   return { outcomes, surface };

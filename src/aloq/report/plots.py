@@ -33,7 +33,7 @@ _BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}
 
 
 def progress(study: Study, axes: Axes | None = None) -> Axes:
-    """Draw the expected return of the recommendation, with its 90 % interval, as returns came in.
+    """Draw the objective of the recommendation, such as its expected return, with its 90 % interval, as returns came in.
 
     Each recommendation is the one that the study would have given at that time.
     """
@@ -43,13 +43,13 @@ def progress(study: Study, axes: Axes | None = None) -> Axes:
     mean, reach = np.array([past[n].mean for n in told]), Z90 * np.array([past[n].std for n in told])
     axes.plot(told, mean, color=BLUE, linewidth=2, marker="o", markersize=3, label="recommendation, as believed then")
     axes.fill_between(told, mean - reach, mean + reach, color=BLUE, label="90 % interval", **_BAND)
-    axes.set(xlabel="evaluations", ylabel="expected return")
+    axes.set(xlabel="evaluations", ylabel=study.problem.objective.quantity)
     caption(axes, "Progress", columns=2)
     return axes
 
 
 def policy(study: Study, name: str, axes: Axes | None = None) -> Axes:
-    """Draw the expected return along one policy variable, with 90 % intervals.
+    """Draw the objective along one policy variable, with 90 % intervals.
 
     The other variables have their recommended values.
     """
@@ -58,19 +58,19 @@ def policy(study: Study, name: str, axes: Axes | None = None) -> Axes:
         raise FigureError(f"{type(study.method).__name__} has no belief about policies that it does not follow. Use another method.")
     found = slices.slices(view)
     along = found[_place(name, [each.name for each in found], "policy")]
-    axes, reach = _axes(axes), Z90 * along.std
+    axes, reach, quantity = _axes(axes), Z90 * along.std, study.problem.objective.quantity
     if along.kind == "line":
-        axes.plot(along.values, along.mean, color=BLUE, linewidth=2, label="expected return")
+        axes.plot(along.values, along.mean, color=BLUE, linewidth=2, label=quantity)
         axes.fill_between(along.values, along.mean - reach, along.mean + reach, color=BLUE, label="90 % interval", **_BAND)
     else:
         values = [str(value) for value in along.values] if along.kind == "labels" else along.values
         look: dict[str, Any] = {"color": BLUE, "fmt": "o", "alpha": 1.0 if along.kind == "labels" else 0.4}
-        axes.errorbar(values, along.mean, reach, label="expected return, 90 % interval", **look)
+        axes.errorbar(values, along.mean, reach, label=f"{quantity}, 90 % interval", **look)
     if along.kind != "labels":
         axes.axvline(along.at, color=BLACK, linestyle=":", label="recommended")
     if along.log:
         axes.set_xscale("log")
-    axes.set(xlabel=name, ylabel="expected return")
+    axes.set(xlabel=name, ylabel=quantity)
     caption(axes, f"Along {name}", columns=3)
     return axes
 

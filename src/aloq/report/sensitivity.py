@@ -34,7 +34,7 @@ class Sensitivity:
 
 def sensitivities(view: StudyView) -> tuple[Sensitivity, ...]:
     """Return the sensitivities of all columns, or none if no belief about the return has any."""
-    belief = view.belief
+    belief = view.expecting
     if not isinstance(belief, ExplainedBelief):
         return ()
     lengths = np.quantile(belief.length_scales, QUANTILES, axis=0).T

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aloq.problem.errors import AloqError
+from aloq.problem.objective import Expectation
 from aloq.study.best import Best
 from aloq.study.study import Study
 
@@ -63,6 +64,14 @@ class StudyView:
     def belief(self) -> ExplainedBelief | DrawnBelief | None:
         """The method's belief, or None if it has none, or none that shows its parts."""
         belief = self.study.belief()
+        return None if belief is None else belief.explained
+
+    @cached_property
+    def expecting(self) -> ExplainedBelief | DrawnBelief | None:
+        """The belief about the expected return, to which environments add up, whatever is optimised."""
+        if isinstance(self.study.problem.objective, Expectation):
+            return self.belief
+        belief = self.study.belief(Expectation())
         return None if belief is None else belief.explained
 
     @cached_property

@@ -99,7 +99,7 @@ def summarise(study: Study, known: Mapping[int, Best] | None = None) -> Summary:
 
 
 def _median(view: StudyView) -> float | None:
-    return float(np.median(view.belief.noise)) if isinstance(view.belief, ExplainedBelief) else None
+    return float(np.median(view.expecting.noise)) if isinstance(view.expecting, ExplainedBelief) else None
 
 
 def _failures(trials: pd.DataFrame) -> tuple[Failure, ...]:

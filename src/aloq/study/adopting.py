@@ -12,6 +12,7 @@ import numpy as np
 from aloq.methods.history import Array
 from aloq.problem.errors import AloqError, StudyError
 from aloq.problem.problem import Problem
+from aloq.study.returned import check_bounds
 
 if TYPE_CHECKING:
     from aloq.study.ledger import Entry
@@ -48,9 +49,11 @@ def fitted(problem: Problem, measures: tuple[str, ...], entries: Sequence[Entry]
 def _valued(problem: Problem, entry: Entry) -> Entry:
     """Return a told entry with the value that its measures have in a problem."""
     if problem.valuation is None:
+        check_bounds(problem, entry.trial, entry.value)
         return entry
     measures = dict(zip(problem.measures, entry.measures, strict=True))
     value = problem.valuation.of(measures, entry.trial.policy, entry.trial.environment)
     if not math.isfinite(value):
         raise StudyError(f"its value is {value}.")
+    check_bounds(problem, entry.trial, value)
     return replace(entry, value=value)

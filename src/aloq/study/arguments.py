@@ -53,7 +53,7 @@ def check_served(method: Method, objective: Any) -> Objective:
     if not serves(method, objective):
         raise StudyError(
             f"`objective` must be one that the method can optimise, but {type(method).__name__} cannot optimise {shown(objective)}. "
-            "Use aloq.Expectation(), or another method."
+            "Use aloq.Expectation(), or a method that draws paths, such as aloq.ALOQ()."
         )
     return objective
 

@@ -10,12 +10,13 @@ import numpy as np
 from scipy.special import ndtri
 
 from aloq.methods.history import Array, distinct_rows
-from aloq.methods.interface import Method, Recommendation, RecommendsAtOnce, State
+from aloq.methods.interface import Method, Prediction, Recommendation, RecommendsAtOnce, State
 from aloq.problem.html_table import line, table
+from aloq.problem.objective import Expectation, Objective
 from aloq.quadrature.verification import unknown_span, unseen_share
 from aloq.study.ledger import Ledger
 from aloq.study.looked_at import looked_at
-from aloq.study.question import Question, least_known
+from aloq.study.question import Question, bounded, least_known, limits_of
 
 # The standard normal's 95 % quantile: 90 % of the mass lies within this many standard deviations.
 Z90 = float(ndtri(0.95))
@@ -23,7 +24,10 @@ Z90 = float(ndtri(0.95))
 
 @dataclass(frozen=True)
 class Best:
-    """The policy believed best, and the belief about its expected return in the user's units."""
+    """The policy believed best, and the belief about its objective in the user's units.
+
+    The objective is the expected return, unless the problem or the question has another one.
+    """
 
     policy: dict[str, Any]
     mean: float
@@ -33,10 +37,12 @@ class Best:
     # (see `aloq.study.looked_at`).
     looked_at: float | None = None
     alike: int = 0  # the number of returns, if the study knows only equal ones
+    objective: Objective = Expectation()  # noqa: RUF009  # frozen
+    limits: tuple[float, float] = (-sys.float_info.max, sys.float_info.max)  # between which the objective lies for certain
 
     @property
     def interval(self) -> tuple[float, float]:
-        """(low, high): contains the expected return with a probability of 90 %.
+        """(low, high): contains the objective with a probability of 90 %.
 
         Equal returns leave a model without doubt. Then the interval holds what so few simulations
         cannot rule out, as that of `Study.verify` does.
@@ -45,19 +51,19 @@ class Best:
         if self.alike:
             half = max(half, unseen_share(self.alike) * unknown_span(self.mean))
         # No return exceeds the largest float, so the interval need not reach beyond it.
-        return max(self.mean - half, -sys.float_info.max), min(self.mean + half, sys.float_info.max)
+        return max(self.mean - half, self.limits[0]), min(self.mean + half, self.limits[1])
 
     def __str__(self) -> str:
         policy = _listed(self.policy)
         low, high = self.interval
-        text = f"{policy}: expected return {self.mean:.6g} ± {self.std:.2g} (90 %: {low:.6g} to {high:.6g})"
+        text = f"{policy}: {self.objective.quantity} {self.mean:.6g} ± {self.std:.2g} (90 %: {low:.6g} to {high:.6g})"
         if not self.least_known:
             return text
         return f"{text}; least is known about {_listed(self.least_known)}"
 
     def _repr_html_(self) -> str:
         low, high = self.interval
-        says = [f"expected return {self.mean:.6g} (90 %: {low:.6g} to {high:.6g})"]
+        says = [f"{self.objective.quantity} {self.mean:.6g} (90 %: {low:.6g} to {high:.6g})"]
         if self.looked_at is not None:
             says.append(f"{self.looked_at:.1%} of the environment's probability was simulated near this policy")
         if self.least_known:
@@ -84,7 +90,11 @@ def recommended_at_once(method: Method, ledger: Ledger, seed: int) -> Best | Non
 
 def _in_the_users_units(found: Recommendation, ledger: Ledger, asked: Question) -> Best:
     policy = ledger.simulated(found.policy) or asked.encoding.decode_policy(found.policy)
-    return Best(policy, mean=ledger.sign * float(found.mean), std=float(found.std), alike=_alike(asked, found.policy))
+    belief = bounded(asked, Prediction(np.array([found.mean]), np.array([found.std])))
+    low, high = sorted(ledger.sign * end for end in limits_of(asked))
+    mean, std = ledger.sign * float(belief.mean[0]), float(belief.std[0])
+    alike = _alike(asked, found.policy)
+    return Best(policy, mean, std, alike=alike, objective=asked.encoding.objective, limits=(low, high))
 
 
 def _alike(asked: Question, policy: Array) -> int:

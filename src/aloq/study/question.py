@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from aloq.methods.history import History
-from aloq.methods.interface import Method, PricesMeasures, SeesNoEnvironment, ShowsBelief, State
+from aloq.methods.interface import Method, Prediction, PricesMeasures, SeesNoEnvironment, ShowsBelief, State
+from aloq.problem.bounds import UNBOUNDED, ends_of
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import StudyError
+from aloq.problem.objective import Expectation
 from aloq.study.arguments import check_served
 from aloq.study.ledger import Ledger
 
@@ -33,7 +36,25 @@ def question(method: Method, ledger: Ledger, environment: Any = None, objective:
         encoding = replace(encoding, objective=check_served(method, objective))
     if environment is not None:
         encoding = _reweighted(method, encoding, environment)
-    return Question(encoding, history, altered=value is not None or environment is not None)
+    altered = value is not None or environment is not None or encoding.objective != ledger.encoding.objective
+    return Question(encoding, history, altered)
+
+
+def limits_of(asked: Question) -> tuple[float, float]:
+    """Return the ends between which the objective lies, in the units of `History.values`."""
+    low, high = ends_of(asked.encoding.objective, asked.encoding.bounds)
+    return max(low, -sys.float_info.max), min(high, sys.float_info.max)
+
+
+def bounded(asked: Question, belief: Prediction) -> Prediction:
+    """Return the belief about the objective, given the bounds of the returns.
+
+    No random variable between two ends has a larger standard deviation than half of their distance.
+    """
+    if asked.encoding.bounds == UNBOUNDED:
+        return belief
+    low, high = limits_of(asked)
+    return Prediction(np.clip(belief.mean, low, high), np.minimum(belief.std, high / 2 - low / 2))
 
 
 def _priced(method: Method, encoding: Encoding, history: History, value: Any) -> tuple[Encoding, History]:
@@ -55,7 +76,8 @@ def _priced(method: Method, encoding: Encoding, history: History, value: Any) ->
     if not np.isfinite(values).any():
         raise StudyError(f"`value` must be finite in some trial, but {value!r} is so in none. See `trials()` for the measures.")
     worst = values[np.isfinite(values)].min()
-    return replace(encoding, valuation=priced), replace(history, values=np.where(np.isfinite(values), values, worst))
+    # What is known about the value of one formula is not known about another's.
+    return replace(encoding, valuation=priced, bounds=UNBOUNDED), replace(history, values=np.where(np.isfinite(values), values, worst))
 
 
 def _reweighted(method: Method, encoding: Encoding, environment: Any) -> Encoding:
@@ -70,17 +92,22 @@ def _reweighted(method: Method, encoding: Encoding, environment: Any) -> Encodin
 def least_known(method: Method, asked: Question, state: State | None, seed: int, policy: Any) -> dict[str, Any] | None:
     """Return the environment that the answer about a policy, (d,), depends on most for its doubt.
 
-    It has the largest product of probability and standard deviation of the return. None if the
-    method shows no belief, or if there is one environment only.
+    For the expectation, it has the largest product of probability and standard deviation of the
+    return. For another objective, a simulation there would explain most of the variance of the
+    objective. None if the method shows no belief, or if there is one environment only.
     """
-    from aloq.quadrature.nodes import averaged_over
+    from aloq.quadrature.nodes import judged_in
 
     if not isinstance(method, ShowsBelief):
         return None
-    theta, weights = averaged_over(asked.encoding, [seed])
+    environments = asked.history.told[:, asked.encoding.policy_dim :]
+    theta, weights = judged_in(asked.encoding, environments, asked.history.values, [seed])
     if len(theta) < 2:
         return None
     belief = method.belief(asked.encoding, asked.history, state, seed)
-    doubt = belief.returns(policy, theta).std * weights
+    if isinstance(asked.encoding.objective, Expectation):
+        doubt = belief.returns(policy, theta).std * weights
+    else:
+        doubt = belief.told_by(policy, theta)
     found: dict[str, Any] = asked.encoding.decode_environment(theta[int(np.argmax(doubt))])
     return found

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple, SupportsFloat
 
+from aloq.problem.bounds import is_inside
+from aloq.problem.bounds import shown as shown_bounds
 from aloq.problem.errors import StudyError, nearest
 from aloq.problem.problem import Problem
 from aloq.problem.valuation import Valuation
@@ -51,12 +53,25 @@ def returned(problem: Problem, trial: Trial, given: Any, way_out: str = "") -> R
     if valuation is None:
         if isinstance(given, Mapping):
             way_out = " To report several quantities, give the problem `measures`, and a `value` that says what they are worth."
-        return Returned(real(given, way_out), {})
+        value = real(given, way_out)
+        check_bounds(problem, trial, value)
+        return Returned(value, {})
     measures = _checked(valuation, given, way_out)
     value = valuation.of(measures, trial.policy, trial.environment)
     if not math.isfinite(value):
         raise StudyError(f"{_unusable(valuation, measures, value, trial.id)}{way_out}")
+    check_bounds(problem, trial, value)
     return Returned(value, measures)
+
+
+def check_bounds(problem: Problem, trial: Trial, value: float) -> None:
+    """Raise if a return lies outside the problem's bounds."""
+    if problem.bounds is not None and not is_inside(value, problem.bounds):
+        where = f" for trial {trial.id}" if trial.id >= 0 else ""  # a result that was added has no number yet
+        raise StudyError(
+            f"A return must lie inside the problem's `bounds`, {shown_bounds(problem.bounds)}, but {value!r} came{where}. "
+            "Mend the simulator, or begin a study with wider bounds."
+        )
 
 
 def _checked(valuation: Valuation, given: Any, way_out: str) -> dict[str, float]:

@@ -48,7 +48,7 @@ from aloq.study.journal.file import begun
 from aloq.study.journal.record import Record
 from aloq.study.ledger import Ledger
 from aloq.study.past import past_recommendations
-from aloq.study.question import question
+from aloq.study.question import bounded, question
 from aloq.study.returned import Told, returned
 from aloq.study.running import interrupts
 from aloq.study.running.learning_process import LearningProcess
@@ -359,42 +359,49 @@ class Study:
     def best(self, environment: Any = None, objective: Any = None, value: str | None = None) -> Best:
         """Return the policy believed best among those simulated.
 
-        `environment` asks for the best under another distribution of the same variables, and
-        `value` under another formula for what the measures are worth. Neither needs new
-        simulations. Methods that treat environments as noise refuse the first, and methods that do
-        not model the measures refuse the second.
+        `environment` asks for the best under another distribution of the same variables,
+        `objective` under another one, such as CVaR(0.05), and `value` under another formula for
+        what the measures are worth. None of these needs new simulations. Methods that treat
+        environments as noise refuse the first, those that know only the expectation refuse the
+        second, and those that do not model the measures refuse the third.
         """
         with self._computation():
             ledger = self._informed("best")
             asked = question(self._method, ledger, environment, objective, value)
             return recommended(self._method, ledger, asked, ledger.state(), self._seed)
 
-    def predict(self, policies: Sequence[Mapping[str, Any]], environment: Any = None, value: str | None = None) -> Prediction:
-        """Return the belief about the expected return of each policy: arrays `.mean` and `.std`.
+    def predict(
+        self, policies: Sequence[Mapping[str, Any]], environment: Any = None, value: str | None = None, objective: Any = None
+    ) -> Prediction:
+        """Return the belief about the objective of each policy: arrays `.mean` and `.std`.
 
         `policies` is a list of dicts. `environment` asks for the belief under another distribution
         of the same variables. If that distribution is a single environment, the belief is about the
-        return in it. `value` asks for the belief under another formula for the measures.
+        return in it. `value` asks for the belief under another formula for the measures, and
+        `objective` for that about another objective.
         """
         if isinstance(policies, Mapping | str) or not all(isinstance(policy, Mapping) for policy in policies):
             raise StudyError("`policies` must be a list of dicts, one a policy. For a single policy, give a list of one.")
         with self._computation():
             ledger = self._informed("predict")
-            asked = question(self._method, ledger, environment, value=value)
+            asked = question(self._method, ledger, environment, objective, value)
             if not policies:
                 return Prediction(mean=np.empty(0), std=np.empty(0))
             encoded = np.stack([ledger.encoding.encode_policy(policy) for policy in policies])
-            belief = self._method.predict(asked.encoding, asked.history, ledger.state(), self._seed, encoded)
+            belief = bounded(asked, self._method.predict(asked.encoding, asked.history, ledger.state(), self._seed, encoded))
         return Prediction(mean=ledger.sign * np.asarray(belief.mean), std=np.asarray(belief.std))
 
-    def belief(self) -> ScaledBelief | None:
+    def belief(self, objective: Any = None) -> ScaledBelief | None:
         """Return the belief itself, for reports, or None if the method shows none.
+
+        It is about the objective of the problem, or about the one given.
 
         In the belief a larger value is better, whatever the direction of the problem.
         """
         with self._computation():
             ledger, method = self._informed("belief"), self._method
-            return method.belief(ledger.encoding, ledger.history(), ledger.state(), self._seed) if isinstance(method, ShowsBelief) else None
+            asked = question(method, ledger, objective=objective)
+            return method.belief(asked.encoding, asked.history, ledger.state(), self._seed) if isinstance(method, ShowsBelief) else None
 
     def past(self, most: int = 32, known: Mapping[int, Best] | None = None) -> dict[int, Best]:
         """Return what `best` answered, or would have, at up to `most` earlier numbers of returns.

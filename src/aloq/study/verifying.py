@@ -17,6 +17,7 @@ import numpy as np
 from aloq.methods.history import Array
 from aloq.methods.interface import Method, ShowsBelief
 from aloq.problem.errors import AloqError, StudyError
+from aloq.problem.objective import Expectation
 from aloq.problem.problem import Problem
 from aloq.quadrature.population import Population, population
 from aloq.quadrature.verification import design, extreme
@@ -152,13 +153,17 @@ class Planner:
     """Chooses fresh simulations of one policy."""
 
     def __init__(self, ledger: Ledger, problem: Problem, method: Method, seed: int, policy: Mapping[str, Any] | None) -> None:
-        self._encoding, self._sign, self._method, self._seed = problem.encoding, problem.sign, method, seed
+        # What is checked is the expected return, whatever objective the policy was chosen for.
+        self._encoding = replace(problem.encoding, objective=Expectation())
+        self._sign, self._method, self._seed = problem.sign, method, seed
         self.believed: tuple[float, float] | None
         if policy is None:
             if not ledger.returns:
                 raise StudyError("`verify` needs a recommendation, but this study was told no return. Call `optimize`, or give a `policy`.")
             best = recommended(method, ledger, question(method, ledger), ledger.state(), seed)
             self.policy, self.believed = best.policy, (best.mean, best.std)
+            if best.objective != Expectation():
+                self.believed = self._prediction(ledger, self._encoding.encode_policy(best.policy))
         else:
             x = self._encoding.encode_policy(policy)
             self.policy, self.believed = ledger.simulated(x) or self._encoding.decode_policy(x), self._prediction(ledger, x)

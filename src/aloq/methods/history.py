@@ -24,6 +24,7 @@ class History:
     failed: Array  # (q, D)
     asked: int  # trials asked so far, whatever their outcome: n + p + q
     deterministic: bool  # whether some pairs were simulated again, and always gave exactly the same
+    booleans: tuple[bool, ...]  # (Q,) which measures are true or false, as 1 or 0
 
     def __post_init__(self) -> None:
         if not len(self.told) == len(self.values) == len(self.measures):
@@ -33,10 +34,20 @@ class History:
             )
 
     @classmethod
-    def of(cls, told: Array, values: Array, pending: Array, failed: Array, asked: int, measures: Array | None = None) -> History:
+    def of(
+        cls,
+        told: Array,
+        values: Array,
+        pending: Array,
+        failed: Array,
+        asked: int,
+        measures: Array | None = None,
+        booleans: tuple[bool, ...] | None = None,
+    ) -> History:
         """Return a history. Finds out whether the simulator repeats itself exactly."""
         known = np.empty((len(values), 0)) if measures is None else measures
-        return cls(told, values, known, pending, failed, asked, repeats_exactly(told, values, known))
+        flags = (False,) * known.shape[1] if booleans is None else booleans
+        return cls(told, values, known, pending, failed, asked, repeats_exactly(told, values, known), flags)
 
     def distinct(self) -> History:
         """Return the history with each told pair once, if the simulator repeats itself exactly.

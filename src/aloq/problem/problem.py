@@ -41,8 +41,9 @@ class Problem(EqualAsJSON):
 
     `measures` names quantities that the simulator reports in a dict in place of one number, and
     `value` is the formula for what they are worth: the return. Its names are measures, policy and
-    environment variables (see `aloq.problem.formula`). A measure may be NaN where it does not
-    exist, if the value there does not need it.
+    environment variables (see `aloq.problem.formula`). A measure is a number, or in all trials True
+    or False, which count as 1 and 0. It may be NaN where it does not exist, if the value there does
+    not need it.
     """
 
     policy: Archive | Mapping[str, Variable | tuple[float, float]]

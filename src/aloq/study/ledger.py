@@ -25,6 +25,7 @@ from aloq.problem.errors import AloqError, JournalError, StudyError
 from aloq.problem.problem import Problem
 from aloq.study.checks import real, shown, storable
 from aloq.study.journal.record import Record, copied, field
+from aloq.study.returned import Kinds, booleans, kinds_with
 from aloq.study.trial import Trial
 
 Status = Literal["pending", "told", "failed"]
@@ -67,7 +68,7 @@ class Entry:
     trial: Trial
     status: Status = "pending"
     value: float = math.nan
-    measures: tuple[float, ...] = ()  # in the order of the problem; empty unless told
+    measures: tuple[float, ...] = ()  # in the order of the problem; empty unless told; true and false are bools
     reason: str = ""
     seconds: float = math.nan
 
@@ -88,6 +89,7 @@ class Ledger:
         self.failed: list[int] = []  # ids, in the order of failing
         self._failure_value = failure_value
         self.measures = () if encoding.valuation is None else encoding.valuation.measures  # their names
+        self._kinds: Kinds = {}
         self._pending: dict[int, None] = {}  # ids, ascending
         self._points = GrowingArray(np.empty((0, encoding.policy_dim + encoding.environment_dim)))  # (asked, D) by id
         # If the problem has a failure value, these two include the failures.
@@ -129,6 +131,7 @@ class Ledger:
         entry = self.awaited(field(record, "id", int))
         number = entry.trial.id
         seconds = _seconds(field(record, "seconds", (int, float, type(None))))
+        self._kinds = kinds_with(self._kinds, number, dict(zip(self.measures, measures, strict=False)))
         self.entries[number] = replace(entry, status=status, value=value, measures=measures, reason=reason, seconds=seconds)
         self.log.append(record)
         del self._pending[number]
@@ -203,7 +206,13 @@ class Ledger:
             failed=points[lost],
             asked=len(self.entries),
             measures=self._measured.rows.copy(),
+            booleans=self.booleans,
         )
+
+    @property
+    def booleans(self) -> tuple[bool, ...]:
+        """For each measure whether it is true or false."""
+        return booleans(self._kinds, self.measures)
 
     def simulated(self, policy: NDArray[np.float64]) -> dict[str, Any] | None:
         """Return a copy of the first trial's policy at these unit coordinates, bit for bit.
@@ -221,7 +230,7 @@ def _measures(record: Record, names: tuple[str, ...]) -> tuple[float, ...]:
     told = field(record, "measures", dict)
     if tuple(told) != names:
         raise StudyError(f"The field 'measures' must hold {', '.join(names)}, but holds {shown(list(told))}.")
-    return tuple(math.nan if value is None else real(value) for value in told.values())
+    return tuple(math.nan if value is None else value if isinstance(value, bool) else real(value) for value in told.values())
 
 
 def _seconds(value: float | None) -> float:

@@ -18,12 +18,17 @@ if TYPE_CHECKING:
     from aloq.problem.errors import ProblemError as ProblemError
     from aloq.problem.errors import SimulationError as SimulationError
     from aloq.problem.errors import StudyError as StudyError
+    from aloq.problem.objective import CVaR as CVaR
     from aloq.problem.objective import Expectation as Expectation
+    from aloq.problem.objective import MeanStd as MeanStd
+    from aloq.problem.objective import Quantile as Quantile
+    from aloq.problem.objective import WorstCase as WorstCase
     from aloq.problem.problem import Problem as Problem
     from aloq.problem.variables import Archive as Archive
     from aloq.problem.variables import Choice as Choice
     from aloq.problem.variables import Integer as Integer
     from aloq.problem.variables import Real as Real
+    from aloq.study.running.stopping import Until as Until
     from aloq.study.study import Study as Study
 
 __version__ = "0.1.0"
@@ -33,6 +38,7 @@ _HOME = {
     "ALOQ": "aloq.methods.aloq",
     "AloqError": "aloq.problem.errors",
     "Archive": "aloq.problem.variables",
+    "CVaR": "aloq.problem.objective",
     "Choice": "aloq.problem.variables",
     "Discrete": "aloq.problem.distributions",
     "Expectation": "aloq.problem.objective",
@@ -40,13 +46,17 @@ _HOME = {
     "InferenceWarning": "aloq.problem.errors",
     "Integer": "aloq.problem.variables",
     "JournalError": "aloq.problem.errors",
+    "MeanStd": "aloq.problem.objective",
     "Problem": "aloq.problem.problem",
     "ProblemError": "aloq.problem.errors",
+    "Quantile": "aloq.problem.objective",
     "Real": "aloq.problem.variables",
     "Samples": "aloq.problem.distributions",
     "SimulationError": "aloq.problem.errors",
     "Study": "aloq.study.study",
     "StudyError": "aloq.problem.errors",
+    "Until": "aloq.study.running.stopping",
+    "WorstCase": "aloq.problem.objective",
 }
 _ROOMS = ("acquisition", "gp", "inference", "methods", "quadrature", "tasks")
 

@@ -93,7 +93,7 @@ def test_failures_at_random_are_never_hopeless() -> None:
     x, b = pairs(60), np.arange(60) % 10 > 0
     with computing():
         found = learn(ENCODING, x[~b], x[b])
-        model = found._replace(weights=np.zeros(x.shape[1]))  # as where no column matters
+        model = found._replace(weights=jnp.zeros(x.shape[1]))  # as where no column matters
         np.testing.assert_array_equal(worth(model, x), success(model, x))
 
 

@@ -397,3 +397,37 @@ def test_texts_that_no_terminal_can_show_end_no_command(tmp_path: Path) -> None:
         assert words[0] == "export" or r"\ud800" in done.stdout
     assert call(*commands[3]).exit_code == 0
     assert Study.read("s.jsonl").trials()["reason"].tolist()[1] == r"a \ud800 b"
+
+
+@pytest.mark.usefixtures("cheap_method")
+def test_verify_checks_the_recommended_policy() -> None:
+    assert call("init").exit_code == 0
+    missing = call("verify", "study.toml")
+    assert missing.exit_code == 2
+    assert "A study must have been run before it is verified, but study.jsonl does not exist. Use aloq run study.toml" in missing.stderr
+    assert call("run", "study.toml", "--evaluations", "8").exit_code == 0
+    bare = call("verify", "study.jsonl")
+    assert bare.exit_code == 2
+    assert "study.jsonl holds no finished verification, and a journal does not know its simulator" in bare.stderr
+    result = call("verify", "study.toml", "--evaluations", "5", "--json")
+    found = json.loads(result.stdout)
+    assert result.exit_code == (0 if found["agrees"] else 1), result.output
+    assert found["evaluations"] == 5
+    assert found["interval"][0] <= found["mean"] <= found["interval"][1]
+    again = call("verify", "study.jsonl")
+    assert again.exit_code == result.exit_code
+    assert "By 5 fresh simulations, the expected return is " in again.stdout
+
+
+@pytest.mark.usefixtures("cheap_method")
+def test_verify_ends_with_1_where_belief_and_simulations_differ() -> None:
+    Path("walk.py").write_text(
+        "import aloq\nproblem = aloq.Problem({'x': (0.0, 1.0)}, {'t': aloq.Discrete([0, 1], p=[0.999, 0.001])})\n"
+        "def simulate(policy, environment):\n    return 1000.0 * policy['x'] + environment['t']\n"
+    )
+    words = ("walk.py:problem", "--journal", "walk.jsonl")
+    assert call("run", *words, "--evaluations", "30").exit_code == 0
+    result = call("verify", *words)
+    # The method believes the mean of all policies for each, with a standard deviation of 1.
+    assert result.exit_code == 1, result.output
+    assert "does not agree with the belief" in result.stdout

@@ -45,6 +45,26 @@ def test_a_report_is_written_beside_the_journal_or_where_asked(journal: Path, tm
         assert (shown["title"], shown["best"]["mean"]) == ("walk", best.mean)
 
 
+def test_a_study_file_stands_for_the_journal_that_it_names(journal: Path, tmp_path: Path) -> None:
+    file = tmp_path / "study.toml"
+    parts = [
+        'journal = "walk.jsonl"',
+        'command = ["true", "{x}", "{e}"]',
+        "[policy]",
+        "x = [0.0, 1.0]",
+        "[environment]",
+        "e = { values = [0, 1] }",
+    ]
+    file.write_text("\n".join(parts), encoding="utf-8")
+    result = call("report", str(file), "--title", "A walk & more")
+    assert result.exit_code == 0, result.output
+    text = journal.with_suffix(".html").read_text(encoding="utf-8")
+    assert "<title>A walk &amp; more: report</title>" in text
+    result = call("report", str(file), "-o", str(file))
+    assert result.exit_code == 2
+    assert "would replace the study file" in result.stderr
+
+
 def test_watch_serves_until_it_is_interrupted(journal: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "aloq", "watch", str(journal)],

@@ -141,6 +141,8 @@ KP, ICE = "kp = [0, 10.0]", "ice = {values = [0, 1], p = [0.9, 0.1]}"
         ("\n\n[policy]", '\ndirektion = "minimize"\n[policy]', 2, "no setting 'direktion'. Did you mean 'direction'?"),
         ("\n\n[policy]", '\ndirection = "max"\n[policy]', 2, "'max'. Did you mean 'maximize'?"),
         ("\n\n[policy]", '\nobjective = "expectaton"\n[policy]', 2, "Did you mean 'expectation'?"),
+        ("\n\n[policy]", '\nobjective = "CVaR(2)"\n[policy]', 2, "`alpha` of CVaR must be a probability above 0 and up to 1, but got 2.0"),
+        ("\n\n[policy]", "\nobjective = {CVaR = 0.1}\n[policy]", 2, "`objective` must be one of"),
         ("\n\n[policy]", "\nevaluations = 0\n[policy]", 2, "`evaluations` must be an integer of at least 1, but is 0"),
         ("\n\n[policy]", "\nparallel = true\n[policy]", 2, "`parallel` must be an integer"),
         ("\n\n[policy]", '\ntimeout = "60"\n[policy]', 2, "`timeout` must be a positive number of seconds"),

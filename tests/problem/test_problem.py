@@ -186,13 +186,18 @@ def test_scipys_new_distributions_are_named() -> None:
         Problem({"x": (0, 1)}, {"v": stats.Normal()})
 
 
+def test_a_range_is_a_tuple_or_a_list() -> None:
+    assert Problem({"x": [0, 1]}, {"v": Discrete([1, 2])}) == Problem({"x": (0, 1)}, {"v": Discrete([1, 2])})
+
+
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
         ({}, r"must leave something to choose, but got \{\}"),
         ({"x": Choice(["a"])}, r"must leave something to choose"),
-        ({"x": [0, 1]}, r"policy variable 'x': .* got \[0, 1\]. Write a tuple of two for a range, Choice"),
-        ({"x": (0, 1, 2)}, r"Write a tuple of two"),
+        ({"x": ["a", "b"]}, r"policy variable 'x': .* got \['a', 'b'\]. Write \[low, high\] for a range, Choice"),
+        ({"x": [False, True]}, r"Write \[low, high\] for a range, Choice"),
+        ({"x": (0, 1, 2)}, r"Write \[low, high\] for a range"),
         ({"x": (1, 0)}, r"policy variable 'x': `low < high` must hold"),
         ({"x": ("a", "b")}, r"policy variable 'x': `low` of Real must be a number, but got 'a'"),
         ({"x": 3}, r"To hold a variable constant, leave it out"),

@@ -18,6 +18,7 @@ from report_studies import CLOSING, HOSTILE, Priced, driven, glanced, measured, 
 from aloq.problem.errors import ProblemError
 from aloq.report.html import write
 from aloq.report.serve import Server
+from aloq.report.summary import summarise
 from aloq.study.study import Study
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
@@ -96,6 +97,48 @@ def test_the_numbers_are_the_studys(page: Any, tmp_path: Path) -> None:
     assert len(texts(page, ".driver")) == 2
     assert len(texts(page, "#events tbody tr")) == 9
     assert [float(row) for row in values(page, ".driver tbody td:nth-child(2)")] == pytest.approx([0.90, 0.09, 0.01, 0.8, 0.17, 0.03])
+
+
+def test_the_answers_stand_at_the_top(page: Any, tmp_path: Path) -> None:
+    study = driven()
+    opened(page, study, tmp_path / "report.html")
+    summary = summarise(study)
+    assert summary.verdict is not None
+    assert summary.heedless is not None
+    assert page.execute_script("return document.querySelector('main > section').id") == "verdict"
+    assert page.execute_script("return document.getElementById('verdict').dataset.word") == summary.verdict.word
+    (_, *rows) = texts(page, "#leaders-table tr")
+    assert len(rows) == len(summary.leaders)
+    assert [float(v) for v in values(page, "#leaders-table tbody td:nth-child(3)")] == [leader.mean for leader in summary.leaders]
+    if not summary.heedless.same:
+        assert [float(v) for v in values(page, "#price")] == [summary.heedless.price]
+    assert page.execute_script("return document.querySelectorAll('#outcomes rect.rare').length") > 0
+    assert page.execute_script("return document.querySelectorAll('#surface image, #surface .recommended').length") == 2
+    assert all("expected return" in text for text in texts(page, "#progress svg, #slices svg"))
+
+
+def test_the_picture_of_two_variables_shows_their_values(page: Any, tmp_path: Path) -> None:
+    """Its colours are those of the bar beside it, and the recommended policy lies in it."""
+    opened(page, glanced(wide_problem(), 20), tmp_path / "report.html")
+    frame = "const r = document.querySelector(arguments[0]).getBBox(); return [r.x, r.y, r.width, r.height]"
+    box, around = page.execute_script(frame, "#surface image"), page.execute_script(frame, "#surface .recommended")
+    ring = (around[0] + around[2] / 2, around[1] + around[3] / 2)
+    assert box[0] <= ring[0] <= box[0] + box[2]
+    assert box[1] <= ring[1] <= box[1] + box[3]
+    at = """
+        const done = arguments[0], picture = new Image();
+        picture.onload = () => {
+          const canvas = document.createElement("canvas");
+          canvas.width = picture.width; canvas.height = picture.height;
+          const context = canvas.getContext("2d", { willReadFrequently: true });
+          context.drawImage(picture, 0, 0);
+          const pixel = (x) => [...context.getImageData(x, 10, 1, 1).data].slice(0, 3).join();
+          done([pixel(1), pixel(canvas.width - 2)]);
+        };
+        picture.src = document.querySelector("#surface image").getAttribute("href");"""
+    left, right = page.execute_async_script(at)
+    bar = page.execute_script("return [...document.querySelectorAll('#surface rect')].map(e => e.getAttribute('fill'))")
+    assert [f"rgb({left})", f"rgb({right})"] == [bar[0], bar[-1]]  # Glance believes that the first variable is all that matters
 
 
 def test_names_stay_text(page: Any, tmp_path: Path) -> None:

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_studies import CLOSING, HOSTILE, glanced, small_problem, wide_problem
+from report_studies import CLOSING, HOSTILE, driven, glanced, small_problem, wide_problem
 
+from aloq.methods.aloq import ALOQ
+from aloq.methods.model import Model
 from aloq.report import html
 from aloq.report.page_data import page_data
 from aloq.report.summary import summarise
@@ -38,6 +40,15 @@ def test_the_page_holds_the_study(tmp_path: Path) -> None:
     assert shown["trials"]["names"] == list(trials.columns)
     for name, column in zip(shown["trials"]["names"], shown["trials"]["columns"], strict=True):
         assert column == [None if value != value else value for value in trials[name].tolist()]
+    assert shown["verified"] is None
+
+
+def test_the_page_says_what_fresh_simulations_found(tmp_path: Path) -> None:
+    study = glanced(small_problem(), 10)
+    found = study.verify(lambda policy, environment: 1.0, 5, progress=False)
+    assert data_of(written(study, tmp_path / "report.html"))["verified"] == str(found)
+    found = study.verify(lambda policy, environment: 2.0, 5, policy=study.ask().policy, progress=False)
+    assert data_of(written(study, tmp_path / "report.html"))["verified"] == f"Of another policy: {found}"
 
 
 def test_names_cannot_become_markup(tmp_path: Path) -> None:
@@ -54,6 +65,39 @@ def test_a_title_is_text(tmp_path: Path) -> None:
     text = written(study, tmp_path / "report.html")
     assert "<title>&lt;b&gt;&amp;: report</title>" in text
     assert "<b>" not in text
+
+
+def test_a_title_of_ones_own_takes_the_place_of_the_journals_name(tmp_path: Path) -> None:
+    study = glanced(small_problem(), 5, journal=tmp_path / "walk.jsonl")
+    path = tmp_path / "report.html"
+    study.report(path, title="Walking <on> ice \ud800")
+    assert "<title>Walking &lt;on&gt; ice \\ud800: report</title>" in path.read_text(encoding="utf-8")
+    study.report(path)
+    assert "<title>walk: report</title>" in path.read_text(encoding="utf-8")
+
+
+def test_the_answers_are_in_the_page(tmp_path: Path) -> None:
+    study = driven()
+    shown, summary = data_of(written(study, tmp_path / "report.html")), summarise(study)
+    assert summary.verdict is not None
+    assert summary.heedless is not None
+    assert summary.outcomes is not None
+    assert summary.surface is not None
+    assert (shown["verdict"]["word"], shown["verdict"]["gain"]) == (summary.verdict.word, summary.verdict.gain)
+    assert [dict(leader["policy"]) for leader in shown["leaders"]] == [leader.policy for leader in summary.leaders]
+    assert (shown["heedless"]["price"], dict(shown["heedless"]["policy"])) == (summary.heedless.price, summary.heedless.best.policy)
+    assert shown["outcomes"]["rare"] == summary.outcomes.rare.tolist()
+    assert shown["surface"]["mean"] == summary.surface.mean.tolist()
+    assert shown["range"][0] < shown["best"]["mean"] < shown["range"][1]
+
+
+@pytest.mark.parametrize("value", [5.0, 1e12, -1e300])
+def test_constant_and_huge_returns_have_a_page(tmp_path: Path, value: float) -> None:
+    study = Study(small_problem(), ALOQ(model=Model(), samples=4, initial=40), seed=1)
+    for number in range(6):
+        study.tell(study.ask(), value * (1 + (value == 1e12) * number))
+    shown = data_of(written(study, tmp_path / "report.html"))
+    assert shown["verdict"]["word"] in ("unseen", "improving", "settled")
 
 
 def test_the_page_needs_nothing_from_elsewhere(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_axes_are_used_and_written(study: Study, draw: Callable[[Study, Axes], A
 def test_mistakes_are_named(study: Study) -> None:
     with pytest.raises(ProblemError, match="Did you mean 'speed'"):
         plots.policy(study, "sped")
-    with pytest.raises(ProblemError, match=r"environment variable that varies \(load, road\)"):
+    with pytest.raises(ProblemError, match=r"variable of the environment that varies \(load, road\)"):
         plots.simulated_environments(study, "wind")
     gradient, glance = (Study(small_problem(), method, seed=0) for method in (Reinforce(), Glance()))
     gradient.optimize(drive, 4, progress=False)

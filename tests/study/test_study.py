@@ -4,6 +4,7 @@ import math
 import pickle
 import threading
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ import pytest
 import study_stub
 from study_stub import Alert, Spy, simulate
 
+from aloq.methods.aloq import ALOQ, EARLIER_DEFAULTS
 from aloq.methods.history import History
 from aloq.methods.interface import State, Suggestion
+from aloq.methods.wsn import WSN
 from aloq.problem.distributions import Discrete
 from aloq.problem.encoding import Encoding
-from aloq.problem.errors import StudyError
+from aloq.problem.errors import ProblemError, StudyError
 from aloq.problem.problem import Problem
 from aloq.problem.variables import Choice
 from aloq.study.study import Study
@@ -171,8 +174,8 @@ def test_the_constructor_checks_its_arguments(problem: Problem) -> None:
         Study({}, Alert())  # type: ignore[arg-type]
     with pytest.raises(StudyError, match=r"`method` must be an object, but is the class Alert\. Write Alert\(\)"):
         Study(problem, Alert)  # type: ignore[arg-type]
-    with pytest.raises(StudyError, match=r"but 'aloq' lacks suggest, predict, recommend\. Use aloq\.ALOQ\(\)"):
-        Study(problem, "aloq")  # type: ignore[arg-type]
+    with pytest.raises(StudyError, match=r"but 3 lacks suggest, predict, recommend\. Use aloq\.ALOQ\(\), or a name such as 'aloq'"):
+        Study(problem, 3)  # type: ignore[arg-type]
     for seed in (-1, 1.0, None, True):
         with pytest.raises(StudyError, match=r"`seed` must be an integer of at least 0, but is "):
             Study(problem, Alert(), seed=seed)  # type: ignore[arg-type]
@@ -291,3 +294,23 @@ def test_failures_with_a_value_use_up_the_budget(problem: Problem) -> None:
     study = Study(counted, Alert())
     with pytest.raises(StudyError, match="20 simulations in a row failed"):
         study.optimize(lambda policy, environment: math.nan, 40, progress=False)
+
+
+def test_a_method_may_be_named(problem: Problem, tmp_path: Path) -> None:
+    assert Study(problem, "wsn").method == WSN()
+    assert Study(problem, "aloq").method == Study(problem).method == ALOQ()
+    with Study(problem, EARLIER_DEFAULTS[0], tmp_path / "old.jsonl"):
+        pass
+    with Study(problem, "aloq", tmp_path / "old.jsonl") as study:  # goes on as it was begun
+        assert study.method == EARLIER_DEFAULTS[0]
+    with pytest.raises(ProblemError, match=r"There is no method 'aloc'. Did you mean 'aloq'\? The methods are: aloq, aloq-paper"):
+        Study(problem, "aloc")
+
+
+def test_the_columns_of_trials_have_their_types_from_the_start(problem: Problem) -> None:
+    study = Study(problem, Alert())
+    empty = study.trials().dtypes
+    study.tell(study.ask(), 1.0)
+    numbers = [name for name, kind in study.trials().dtypes.items() if kind.kind in "if"]
+    assert empty[numbers].equals(study.trials().dtypes[numbers])
+    assert empty["policy.mode"].kind == "O"

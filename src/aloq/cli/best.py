@@ -20,6 +20,8 @@ def best(what: What, as_json: AsJson = False, value: Value = None) -> None:
 
         found = Study.read(journal_of(what)).best(value=value)
         record = {"policy": found.policy, "mean": found.mean, "std": found.std, "interval": list(found.interval)}
+        if found.looked_at is not None:
+            record["looked_at"] = found.looked_at
         if found.least_known is not None:
             record["least_known"] = found.least_known
         typer.echo(json.dumps(record) if as_json else str(found))

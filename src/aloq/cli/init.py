@@ -26,6 +26,7 @@ command = ["awk", "-v", "speed={{speed}}", "-v", "tyres={{tyres}}", "-v", "ice={
 # value = "distance - where(skid > 0, 4 * skid, 0)"    # numbers, names, + - * / **, comparisons, where(condition, a, b), ...
 
 direction = "maximize"    # or "minimize"
+# objective = "CVaR(0.1)"    # the mean of the worst 10 % of cases; or "Quantile(0.1)", "WorstCase", "MeanStd(1)"; else the mean
 evaluations = 40          # simulations in all, those in the journal included
 # parallel = 4            # simulations at the same time
 # timeout = 600           # seconds after which a simulation is ended and counts as failed

@@ -14,6 +14,9 @@ import typer
 
 from aloq import __version__
 from aloq.cli import hexapod
+from aloq.cli.add import add
+from aloq.cli.adopt import adopt
+from aloq.cli.amend import amend, drop
 from aloq.cli.ask import ask
 from aloq.cli.best import best
 from aloq.cli.check import check
@@ -27,6 +30,7 @@ from aloq.cli.reproduce import reproduce
 from aloq.cli.run import run
 from aloq.cli.tasks import tasks
 from aloq.cli.tell import tell
+from aloq.cli.verify import verify
 
 
 class App(typer.Typer):
@@ -54,7 +58,12 @@ app.command("ask")(ask)
 # Unknown options are ignored because a negative return looks like an option.
 app.command("tell", context_settings={"ignore_unknown_options": True})(tell)
 app.command("fail")(fail)
+app.command("add")(add)
+app.command("amend", context_settings={"ignore_unknown_options": True})(amend)
+app.command("drop")(drop)
+app.command("adopt")(adopt)
 app.command("best")(best)
+app.command("verify")(verify)
 app.command("export")(export)
 app.command("report")(report)
 app.command("watch")(watch)

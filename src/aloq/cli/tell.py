@@ -12,25 +12,27 @@ from aloq.cli.errors import clean_exit
 from aloq.cli.opening import What, opened
 from aloq.problem.errors import StudyError
 
+Values = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="VALUE|NAME=VALUE",
+        help="What the simulation returned: a number; or the study's measures, as distance=1.2 slip=nan fell=true or as a JSON object.",
+    ),
+]
+
 
 def tell(
     what: What,
     trial: Annotated[int, typer.Argument(metavar="ID", help="The trial's number, as `aloq ask` gave it.")],
-    values: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="VALUE|NAME=VALUE",
-            help="What the simulation returned: a number; or the study's measures, as distance=1.2 slip=nan fell=true or as a JSON object.",
-        ),
-    ],
+    values: Values,
     seconds: Annotated[float | None, typer.Option(metavar="S", help="How long it took.")] = None,
 ) -> None:
     """Tell what a simulation returned. Once this ends, it is on the disk."""
     with clean_exit(), opened(what) as study:
-        study.tell(trial, _given(values, study.problem.measures), seconds=seconds)
+        study.tell(trial, given(values, study.problem.measures), seconds=seconds)
 
 
-def _given(words: Sequence[str], measures: tuple[str, ...]) -> float | dict[str, Any]:
+def given(words: Sequence[str], measures: tuple[str, ...]) -> float | dict[str, Any]:
     """Return what the words say: a number, or measures by name."""
     if len(words) == 1 and "{" in words[0]:
         return _object(words[0])

@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from aloq.experiments.comparison import LEARNERS, Comparison, Draw, believers, learners
+from aloq.experiments.comparison import LEARNERS, Comparison, Draw, believers, learners, told_in_full
 from aloq.experiments.figures.styles import BASELINES, OURS
-from aloq.experiments.follow import MEASURED
 from aloq.experiments.target import Results
 from aloq.report.scene import BreakageScene, CollisionScene, breakage_scene, collision_scene
 
@@ -55,7 +54,7 @@ def draw_postures(task: str, scene_of: SceneOf, without: str, results: Results) 
 
 def _target(name: str, event: str, title: str, scene_of: SceneOf) -> Comparison:
     without = f"{name}-no-{event}"
-    batches = (believers(name, 200, MEASURED, _HALF), learners(name), learners(without))
+    batches = (believers(name, 200, _HALF), told_in_full(name, 200), learners(name), learners(without))
     extra: dict[str, Draw] = {
         "postures": partial(draw_postures, name, scene_of, f"no {event}"),
         "learners": partial(draw_learners, name, without),

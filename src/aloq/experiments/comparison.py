@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from aloq.experiments.follow import TRPO, as_told, configured, follow, follow_trpo
+from aloq.experiments.follow import MEASURED, TRPO, as_told, configured, follow, follow_trpo
 from aloq.experiments.target import Job, Results, TargetResult, paper
 
 if TYPE_CHECKING:
@@ -114,6 +114,14 @@ def believers(task: str, evaluations: int, *also: str) -> Batch:
     `also` names variants of one of them.
     """
     return Batch(task, (*BELIEVERS, *also), evaluations)
+
+
+def told_in_full(task: str, evaluations: int) -> Batch:
+    """Return the batch of ALOQ with measures, recorded after every tenth evaluation.
+
+    A recommendation takes about as long as a suggestion there.
+    """
+    return Batch(task, (MEASURED,), evaluations, every=10)
 
 
 def learners(task: str) -> Batch:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from aloq.experiments.comparison import APPENDIX, Comparison, believers
-from aloq.experiments.follow import MEASURED
+from aloq.experiments.comparison import APPENDIX, Comparison, believers, told_in_full
 from aloq.experiments.target import Results
 
 if TYPE_CHECKING:
@@ -28,7 +27,8 @@ def draw_policies(task: str, results: Results) -> Figure:
 
 
 def _target(name: str, title: str) -> Comparison:
-    return Comparison(name, title, (believers(name, 200, MEASURED, APPENDIX),), extra={"contours": partial(draw_policies, name)})
+    batches = (believers(name, 200, APPENDIX), told_in_full(name, 200))
+    return Comparison(name, title, batches, extra={"contours": partial(draw_policies, name)})
 
 
 FSRE1 = _target("fsre1", "F-SRE1: the best policy shows only in a rare band")

@@ -18,11 +18,11 @@ from aloq.integrations.csv_table import read_table
 from aloq.integrations.program import Program
 from aloq.integrations.toml_lines import line_of
 from aloq.methods import registry
-from aloq.problem import checks, frozen, objective
+from aloq.problem import checks, frozen
 from aloq.problem.distributions import Discrete, Samples
 from aloq.problem.environment import checked_environment, sources
 from aloq.problem.errors import AloqError, ProblemError, nearest
-from aloq.problem.objective import Expectation, Objective
+from aloq.problem.objective import objective_of
 from aloq.problem.problem import Problem, check_direction
 from aloq.problem.spaces import checked_policy, space_of
 from aloq.problem.variables import Archive, Choice, Integer, Real
@@ -58,10 +58,10 @@ class Settings:
     seed: int = 0
     journal: Path | None = None
 
-    def opened(self, problem: Problem) -> Study:
+    def opened(self, problem: Problem, adopt: bool = False) -> Study:
         """Begin or continue the study of a problem with these settings."""
         earlier = earlier_default(self.journal) if self.method == registry.DEFAULT else None
-        return Study(problem, earlier or registry.named(self.method), self.journal, self.seed)
+        return Study(problem, earlier or registry.named(self.method), self.journal, self.seed, adopt=adopt)
 
 
 RUN_KEYS = tuple(field.name for field in fields(Settings))
@@ -148,7 +148,7 @@ def _problem(source: _Source, data: Mapping[str, Any]) -> Problem:
             check_direction(given["direction"])
     if "objective" in given:
         with source.at("objective"):
-            given["objective"] = _objective(given["objective"])
+            given["objective"] = objective_of(given["objective"])
     try:
         return Problem(policy, environment, **given)
     except ProblemError as error:
@@ -288,23 +288,6 @@ def _form(written: Any, keys: tuple[str, ...], forms: str) -> dict[str, Any]:
         if key not in keys:
             raise ProblemError(f"there is no key {key!r}.{nearest(key, keys)} Write {forms}.")
     return dict(written)
-
-
-def _objective(written: Any) -> Objective:
-    """Return the objective, written as `"expectation"` or as a table of one name and argument."""
-    known = {kind.__name__.casefold(): kind for kind in vars(objective).values() if isinstance(kind, type) and issubclass(kind, Objective)}
-    known.pop("objective")
-    name, arguments = next(iter(written.items())) if isinstance(written, dict) and len(written) == 1 else (written, ())
-    if not isinstance(name, str) or name.casefold() not in known:
-        names = ", ".join(f'"{name}"' for name in known)
-        raise ProblemError(f"`objective` must be one of {names}, but is {written!r}.{nearest(name, known)}")
-    kind: Callable[..., Objective] = known[name.casefold()]
-    try:
-        return kind(*(arguments if isinstance(arguments, list | tuple) else [arguments]))
-    except TypeError as error:
-        raise ProblemError(
-            f'`objective` {name!r} does not take {arguments!r}: {error}. Write {{{name} = 0.1}}, or "{Expectation.__name__}".'
-        ) from None
 
 
 def _program(source: _Source, data: Mapping[str, Any], problem: Problem) -> Program | None:

@@ -22,7 +22,7 @@ from aloq.acquisition.intensify import Intensify
 from aloq.acquisition.maximise import Direct, Maximiser, MultiStart
 from aloq.acquisition.pair import PairRule
 from aloq.acquisition.policy import EI, UCB, LogEI, PolicyRule
-from aloq.methods.design import design_point
+from aloq.methods.design import design_point, stands_for
 from aloq.methods.history import Array, History
 from aloq.methods.interface import Prediction, Recommendation, State, Suggestion
 from aloq.methods.measures_model import MeasuresModel
@@ -98,7 +98,7 @@ class ALOQ:
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
         """Return the next simulator call of the algorithm box: a policy and its environment."""
         if self.designing(encoding, history):
-            return Suggestion(design_point(encoding, history.asked, seed, self.spread), state or {})
+            return Suggestion(design_point(encoding, history.suggested, seed, self.spread), state or {})
         with computing():
             learnt = self._learnt(encoding, history, state, seed)
             now = self._situation(encoding, history, learnt, seed)
@@ -119,7 +119,7 @@ class ALOQ:
         early = hurry and not self._model(history).learnt(history, state, math.inf)
         early = early and len(history.told) + len(history.failed) < self.design_size(encoding)
         while left and (early or self.designing(encoding, history)):
-            point = design_point(encoding, history.asked, seed, self.spread)
+            point = design_point(encoding, history.suggested, seed, self.spread)
             yield Suggestion(point, state or {})
             history, left = history.awaiting(point), left - 1
         if left:
@@ -153,9 +153,11 @@ class ALOQ:
 
         The design goes on while all returns so far are equal, and all measures that are modelled. A
         belief from these prefers no place to another, and would try the corners of the space first.
+        Pairs that the user has added take the place of some of its points (see `stands_for`).
         """
-        seen = history.measures if self.prices(history) else history.values[:, None]
-        return history.asked < self.design_size(encoding) or not len(seen) or np.array_equal(seen, seen[:1].repeat(len(seen), 0), True)
+        seen, size = history.measures if self.prices(history) else history.values[:, None], self.design_size(encoding)
+        begun = history.suggested + (stands_for(encoding, history.told[history.added], size) if history.added.any() else 0)
+        return begun < size or not len(seen) or np.array_equal(seen, seen[:1].repeat(len(seen), 0), True)
 
     def design_size(self, encoding: Encoding) -> int:
         """Return the number of simulations of the initial design, unless all return the same."""
@@ -167,16 +169,22 @@ class ALOQ:
 
     def belief(self, encoding: Encoding, history: History, state: State | None, seed: int) -> ScaledBelief:
         """Return the belief itself. Pending pairs are disregarded."""
-        with computing():
-            learnt = self._learnt(encoding, history, state, seed)
-            return self._model(history).believe(encoding, replace(history, pending=history.pending[:0]), learnt)
+        return self._believed(encoding, history, state, seed)
 
     def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
         """Return the policy of highest expected fbar among those simulated."""
-        simulated = history.policies(encoding.policy_dim)
-        belief = self.predict(encoding, history, state, seed, simulated)
-        i = int(np.argmax(belief.mean))
-        return Recommendation(simulated[i], float(belief.mean[i]), float(belief.std[i]))
+        return _leader(history, self.belief(encoding, history, state, seed))
+
+    def recommend_at_once(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation | None:
+        """Return what the state as it is recommends, or None if it has learnt nothing yet."""
+        if not len(history.told) or not self._model(history).learnt(history, state, math.inf):
+            return None
+        return _leader(history, self._believed(encoding, history, state, seed, math.inf))
+
+    def _believed(self, encoding: Encoding, history: History, state: State | None, seed: int, lag: float = 0.0) -> ScaledBelief:
+        with computing():
+            learnt = self._learnt(encoding, history, state, seed, lag)
+            return self._model(history).believe(encoding, replace(history, pending=history.pending[:0]), learnt)
 
     def _model(self, history: History) -> BeliefModel:
         return self.measures if self.measures is not None and history.measures.shape[1] else self.model
@@ -194,6 +202,14 @@ class ALOQ:
         belief = self._model(history).believe(encoding, history, learnt, room).belief
         failures = learn(encoding, history.told, history.failed) if len(history.failed) else None
         return Situation.of(encoding, history, belief, failures, seed, self.design_size(encoding))
+
+
+def _leader(history: History, belief: ScaledBelief) -> Recommendation:
+    """Return the policy of highest expected fbar among those simulated."""
+    simulated = history.policies(belief.encoding.policy_dim)
+    found = belief.average(simulated)
+    i = int(np.argmax(found.mean))
+    return Recommendation(simulated[i], float(found.mean[i]), float(found.std[i]))
 
 
 # What `ALOQ()` was in earlier versions. Journals that were begun with it go on with it.

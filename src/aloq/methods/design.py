@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aloq.methods.history import distinct_rows
 from aloq.problem.encoding import Encoding
+
+
+def stands_for(encoding: Encoding, pairs: NDArray[np.float64], size: int) -> int:
+    """Return how many points of a first design of `size` are not needed, because pairs, (a, D), are known.
+
+    One environment counts up to its share of the design, and so does one policy. Old runs are often
+    all in the usual environment. They must not take the place of the first look at the others.
+    """
+    d, archive = encoding.policy_dim, encoding.candidates
+    pairs = distinct_rows(pairs)
+    policies = _up_to(pairs[:, :d], size / len(archive) if archive is not None else 1)
+    return min(policies, _up_to(pairs[:, d:], size / encoding.environment_count))
+
+
+def _up_to(rows: NDArray[np.float64], share: float) -> int:
+    """Return the number of rows, (a, w). Equal ones count up to their share."""
+    if not rows.size:
+        return len(rows)
+    _, counts = np.unique(rows, axis=0, return_counts=True)
+    return int(np.minimum(counts, max(math.ceil(share), 1)).sum())
 
 
 def design_point(encoding: Encoding, index: int, seed: int, spread: bool) -> NDArray[np.float64]:

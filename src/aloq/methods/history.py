@@ -5,7 +5,7 @@ D = d + e      policy columns first, then environment columns, all in the unit c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +22,20 @@ class History:
     measures: Array  # (n, Q) in the user's units, NaN where one does not exist; Q = 0 without measures
     pending: Array  # (p, D)
     failed: Array  # (q, D)
-    asked: int  # trials asked so far, whatever their outcome: n + p + q
+    asked: int  # trials so far, whatever their outcome: n + p + q
     deterministic: bool  # whether some pairs were simulated again, and always gave exactly the same
     booleans: tuple[bool, ...]  # (Q,) which measures are true or false, as 1 or 0
+    # (n,) whether the user brought the pair along. No method has asked for such a pair.
+    added: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=bool))
 
     def __post_init__(self) -> None:
-        if not len(self.told) == len(self.values) == len(self.measures):
+        if not len(self.added):
+            object.__setattr__(self, "added", np.zeros(len(self.told), dtype=bool))
+        if not len(self.told) == len(self.values) == len(self.measures) == len(self.added):
             raise ValueError(
-                "A history has one value and one row of measures for each told pair, but got "
-                f"{len(self.told)} pairs, {len(self.values)} values and {len(self.measures)} rows of measures. Make one with `History.of`."
+                "A history has one value, one row of measures and one mark for each told pair, but got "
+                f"{len(self.told)} pairs, {len(self.values)} values, {len(self.measures)} rows of measures and {len(self.added)} marks. "
+                "Make one with `History.of`."
             )
 
     @classmethod
@@ -42,12 +47,14 @@ class History:
         failed: Array,
         asked: int,
         measures: Array | None = None,
+        added: NDArray[np.bool_] | None = None,
         booleans: tuple[bool, ...] | None = None,
     ) -> History:
         """Return a history. Finds out whether the simulator repeats itself exactly."""
         known = np.empty((len(values), 0)) if measures is None else measures
+        own = np.zeros(len(values), dtype=bool) if added is None else added
         flags = (False,) * known.shape[1] if booleans is None else booleans
-        return cls(told, values, known, pending, failed, asked, repeats_exactly(told, values, known), flags)
+        return cls(told, values, known, pending, failed, asked, repeats_exactly(told, values, known), flags, own)
 
     def distinct(self) -> History:
         """Return the history with each told pair once, if the simulator repeats itself exactly.
@@ -60,11 +67,16 @@ class History:
             return self
         _, first = np.unique(self.told, axis=0, return_index=True)
         first.sort()
-        return replace(self, told=self.told[first], values=self.values[first], measures=self.measures[first])
+        return replace(self, told=self.told[first], values=self.values[first], measures=self.measures[first], added=self.added[first])
 
     def awaiting(self, point: Array) -> History:
         """Return the history with one more pair, (D,), asked for."""
         return replace(self, pending=np.concatenate([self.pending, point[None]]), asked=self.asked + 1)
+
+    @property
+    def suggested(self) -> int:
+        """The number of trials that a method has suggested."""
+        return self.asked - int(self.added.sum())
 
     @property
     def settled(self) -> Array:

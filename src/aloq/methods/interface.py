@@ -95,6 +95,15 @@ class Learns(Protocol):
 
 
 @runtime_checkable
+class RecommendsAtOnce(Protocol):
+    """A method that can recommend without learning, fast enough to be asked after every step."""
+
+    def recommend_at_once(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation | None:
+        """Return what the state as it is recommends, or None if it has learnt nothing yet."""
+        ...
+
+
+@runtime_checkable
 class ShowsBelief(Protocol):
     """A method that shows its belief to reports."""
 

@@ -12,7 +12,8 @@ This is the gradient of the expected return with Williams' choice of a step prop
 makes the step independent of the scale of the policy. Dividing by the batch's standard deviation
 makes it independent of the scale of the returns. The environment is drawn from p(theta). A return
 counts with the noise that its policy was drawn with, whenever it comes back. Failed simulations do
-not count.
+not count, and neither do pairs that were not drawn: those that the user has added. If a return is
+corrected, the Gaussian begins again, because a step that was taken cannot be taken back.
 """
 
 from __future__ import annotations
@@ -80,25 +81,31 @@ class Reinforce:
         environments that came up. Rare events that did not come up are not in it.
         """
         now = self._learnt(encoding, history, state)
-        recent = history.values[-self.memory * self.batch :]
+        own = history.values if history.added.all() else history.values[~history.added]
+        recent = own[-self.memory * self.batch :]
         policy = encoding.snap_policies(np.array(now["mean"])[None])[0]
         error = float(np.std(recent, ddof=1)) / np.sqrt(len(recent)) if len(recent) > 1 else abs(float(recent[0]))
         return Recommendation(policy, float(np.mean(recent)), float(error))
 
     def _learnt(self, encoding: Encoding, history: History, state: State | None) -> State:
         """Return the state after the new returns. The cost grows with their number alone."""
-        now = dict(state) if state else self._start(encoding.policy_dim)
-        d, out, batch = encoding.policy_dim, list(now["out"]), list(now["batch"])
-        for pair, value in zip(history.told[now["told"] :], history.values[now["told"] :], strict=True):
-            batch.append({"noise": out.pop(_nearest(out, pair[:d]))["noise"], "value": float(value)})
+        now = dict(state) if state else self._start(encoding.policy_dim, history)
+        d, out, batch, new = encoding.policy_dim, list(now["out"]), list(now["batch"]), now["told"]
+        for pair, value, added in zip(history.told[new:], history.values[new:], history.added[new:], strict=True):
+            noise = None if added else out.pop(_nearest(out, pair[:d]))["noise"]
+            if noise is not None:
+                batch.append({"noise": noise, "value": float(value)})
             if len(batch) == self.batch:
                 now, batch = now | self._step(now, batch), []
         for pair in history.failed[now["failed"] :]:
             out.pop(_nearest(out, pair[:d]))
         return now | {"out": out, "batch": batch, "told": len(history.told), "failed": len(history.failed)}
 
-    def _start(self, d: int) -> State:
-        return {"mean": [0.5] * d, "log_std": [float(np.log(self.width))] * d, "out": [], "batch": [], "told": 0, "failed": 0}
+    def _start(self, d: int, history: History) -> State:
+        """Return the first state. What was drawn before, and with which noise, is not known."""
+        out = [{"policy": pair[:d].tolist(), "noise": None} for pair in history.pending]
+        known = {"out": out, "batch": [], "told": len(history.told), "failed": len(history.failed)}
+        return {"mean": [0.5] * d, "log_std": [float(np.log(self.width))] * d} | known
 
     def _step(self, now: State, batch: list[State]) -> State:
         """Return mean and log standard deviation after one step along the gradient."""

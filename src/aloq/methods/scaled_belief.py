@@ -43,6 +43,13 @@ class ScaledBelief:
             mean, std = evaluate(self.belief, policies)
         return Prediction(self.scale.restored(mean), self.scale.restored(std, mass=0.0))
 
+    def gain(self, policy: Array, others: Array) -> Prediction:
+        """Predict by how much other policies, (m, d), are better than a policy, (d,)."""
+        m = len(others)
+        with computing():
+            mean, variance = _gains(self.belief, policy, pad(others, padded_size(m)))
+        return self._scaled(mean[:m], variance[:m], np.zeros(m))
+
     def simulation(self, policies: Array) -> Prediction:
         """Predict one more return of policies, (m, d), noise included.
 
@@ -185,6 +192,15 @@ def _padded_pairs(policy: Array, environments: Array) -> Array:
 @compiled()
 def _mean_and_variance(belief: Belief, pi: JaxArray) -> tuple[JaxArray, JaxArray]:
     return total(*belief.mean_and_variance(pi))
+
+
+@compiled()
+def _gains(belief: Belief, pi: JaxArray, others: JaxArray) -> tuple[JaxArray, JaxArray]:
+    """Mean and variance, (m,) each, of fbar(other) - fbar(pi) for one pi, (d,)."""
+    mean, variance = belief.mean_and_variance(others)
+    own, own_variance = belief.mean_and_variance(pi[None])
+    covariance = belief.between(belief.sites(others), belief.sites(pi[None]))[:, :, 0]
+    return total(mean - own, (variance + own_variance - 2 * covariance).clip(min=belief.rounding[:, None]))
 
 
 @compiled()

@@ -18,6 +18,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import jax
 
+from aloq.numerics import compiling
+
 T = TypeVar("T")
 Static = tuple[tuple[str, Any], ...]
 
@@ -52,9 +54,11 @@ class Compiled(Generic[T]):
     def _alone(self, *args: Any, **kwargs: Any) -> T:
         # JAX 0.10 takes two dataclasses with the same fields for one: their types tell them apart.
         types = tuple(type(argument) for argument in (*args, *kwargs.values()))
-        return self._jitted(types, *args, **kwargs)
+        with compiling.call():
+            return self._jitted(types, *args, **kwargs)
 
     def _keyed(self, types: tuple[type, ...], *args: Any, **kwargs: Any) -> T:
+        compiling.began()  # JAX runs this function only to compile it
         return self._function(*args, **kwargs)
 
     def mapped(self, static: Static, arguments: dict[str, Any]) -> T:

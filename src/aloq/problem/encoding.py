@@ -23,7 +23,7 @@ from aloq.problem.environment import Source, checked_environment, sources
 from aloq.problem.errors import ProblemError
 from aloq.problem.laws import ContinuousLaw, Law, law_on
 from aloq.problem.objective import Expectation, Objective
-from aloq.problem.spaces import Box, Space, check_names, encode_on
+from aloq.problem.spaces import Box, Space, check_names, encode_on, plain_on
 from aloq.problem.valuation import Valuation
 
 
@@ -75,6 +75,11 @@ class Encoding:
         """Return the policy at, or nearest to, the point x (d,)."""
         return self.space.decode(_row(x, self.policy_dim))
 
+    def plain_policy(self, policy: Mapping[str, Any]) -> dict[str, Value]:
+        """Return a policy that the user gives in plain values. Raises if it is not in the space."""
+        decoded = self.decode_policy(self.encode_policy(policy))
+        return decoded if self.candidates is not None else plain_on(self.space.axes, policy, decoded)
+
     def snap_policies(self, x: ArrayLike) -> Array:
         """Return the nearest points (m, d) that are policies."""
         return self.space.snap(_rows(x, self.policy_dim))
@@ -93,6 +98,10 @@ class Encoding:
         for factor, law in zip(self.factors, self.laws, strict=True):
             values |= law.decode(point[list(factor.columns)])
         return {axis.name: values[axis.name] for axis in self.axes}
+
+    def plain_environment(self, environment: Mapping[str, Any]) -> dict[str, Value]:
+        """Return an environment that the user gives in plain values. Raises if it is out of range."""
+        return plain_on(self.axes, environment, self.decode_environment(self.encode_environment(environment)))
 
     def snap_environments(self, t: ArrayLike) -> Array:
         """Return the nearest points (m, e) that are possible environments."""

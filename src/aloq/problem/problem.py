@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
@@ -16,6 +16,7 @@ from aloq.problem.distributions import Samples
 from aloq.problem.encoding import Encoding, encoding_of
 from aloq.problem.environment import Source, checked_environment, sources
 from aloq.problem.errors import ProblemError, nearest
+from aloq.problem.html_table import line, table
 from aloq.problem.objective import Expectation, Objective
 from aloq.problem.spaces import Space, Variable, checked_policy, space_of
 from aloq.problem.valuation import Valuation, check_together, checked_measures, valuation
@@ -29,7 +30,7 @@ DIRECTIONS = ("maximize", "minimize")
 class Problem(EqualAsJSON):
     """Find the policy whose return, averaged over the environment, is best.
 
-    `policy` maps names to (low, high), Real, Integer or Choice, or is an Archive. `environment`
+    `policy` maps names to (low, high) or [low, high], Real, Integer or Choice, or is an Archive. `environment`
     maps names to independent distributions (frozen from scipy.stats, Discrete, Choice, Samples), or
     is a joint Samples. Equal problems list the same variables in the same order, because a study's
     columns follow that order.
@@ -46,7 +47,7 @@ class Problem(EqualAsJSON):
     not need it.
     """
 
-    policy: Archive | Mapping[str, Variable | tuple[float, float]]
+    policy: Archive | Mapping[str, Variable | Sequence[float]]
     environment: Samples | Mapping[str, Any]
     direction: str = "maximize"
     objective: Objective = field(default_factory=Expectation)
@@ -131,6 +132,20 @@ class Problem(EqualAsJSON):
                 parts.append(repr(given))
                 names.append(name)
         return "Problem(" + "".join(f"\n    {name}={part}," for name, part in zip(names, parts, strict=True)) + "\n)"
+
+    def _repr_html_(self) -> str:
+        rows = [*_described("policy", self.policy), *_described("environment", self.environment)]
+        rows += [("measure", name, "told by the simulator") for name in self.measures]
+        goals = [self.direction, *([] if self.value is None else [self.value]), repr(self.objective)]
+        failure = "" if self.failure_value is None else f", where a failure counts as {self.failure_value:g}"
+        return table(rows, ["part", "variable", "values"]) + line(" · ".join(goals) + failure)
+
+
+def _described(part: str, given: Any) -> list[tuple[str, str, str]]:
+    """Return rows of a table: the part of the problem, the variable, its values."""
+    if isinstance(given, Mapping):
+        return [(part, name, frozen.describe(each) if frozen.is_frozen(each) else repr(each)) for name, each in given.items()]
+    return [(part, ", ".join(given.names), repr(given))]
 
 
 def _check_distinct(policy: tuple[str, ...], environment: tuple[str, ...]) -> None:

@@ -116,6 +116,19 @@ def encode_on(axes: tuple[Axis, ...], values: Mapping[str, Any], what: str) -> A
     return np.concatenate([np.empty(0), *(axis.encode([values[axis.name]])[0] for axis in axes)])
 
 
+def plain_on(axes: tuple[Axis, ...], given: Mapping[str, Any], decoded: Mapping[str, Value]) -> dict[str, Value]:
+    """Return checked values as plain ones. `decoded` holds the values that their point stands for.
+
+    A real number keeps all its digits. Other values become those of the problem.
+    """
+    found = dict(decoded)
+    for axis in axes:
+        if isinstance(axis, RealAxis):
+            value = min(max(float(checks.number(given[axis.name], repr(axis.name))), axis.low), axis.high)
+            found[axis.name] = decoded[axis.name] if value == decoded[axis.name] else value
+    return found
+
+
 def check_names(values: Any, names: list[str], what: str) -> None:
     """Raise unless `values` is a mapping whose keys are exactly `names`."""
     if not isinstance(values, Mapping):
@@ -143,7 +156,8 @@ def _axis(name: str, variable: Variable) -> Axis:
 
 def _variable(name: str, given: Any) -> Variable:
     try:
-        if isinstance(given, tuple) and len(given) == 2:
+        labels = isinstance(given, list) and any(isinstance(each, bool | str) for each in given)
+        if isinstance(given, tuple | list) and len(given) == 2 and not labels:
             return Real(*given)
         if isinstance(given, Choice) and given.p is not None:
             raise ProblemError("a policy's Choice must have no probabilities, since it is chosen, not drawn. Leave out `p`.")
@@ -160,7 +174,7 @@ def _refusal(given: Any) -> str:
     if isinstance(given, Archive):
         return f"{rule} An Archive is a policy of its own: Problem(policy=Archive(points))."
     if isinstance(given, list | tuple | set | range):
-        return f"{rule} Write a tuple of two for a range, Choice([...]) for some values."
+        return f"{rule} Write [low, high] for a range, Choice([...]) for some values."
     if isinstance(given, int | float | str):
         return f"{rule} To hold a variable constant, leave it out."
     if hasattr(given, "ppf") or type(given).__name__ in ("Discrete", "Samples"):

@@ -26,9 +26,9 @@ from aloq.study.best import Z90
 Array = NDArray[np.float64]
 _Belief = ExplainedBelief | DrawnBelief
 
-FEW = 16  # a variable with more values is shown in bins
-BINS = 12
-RARE = 0.05  # the probability up to which a region or an environment counts as rare
+FEW = 20  # a variable with more values is shown in bins
+BINS = 20  # of about equal probability, so that their contributions can be compared
+RARE = 0.05 + 1e-9  # the probability up to which a region or an environment counts as rare
 MATTERS = 0.2  # a region or environment with at least this share drives the result (see Effect.share)
 MOST = 4096  # single environments are examined only if there are at most this many
 LISTED = 12  # the number of single environments that are shown
@@ -121,7 +121,7 @@ def _listed(encoding: Encoding) -> bool:
 def _drivers(view: StudyView, belief: _Belief, index: int, name: str) -> Drivers:
     factor = belief.encoding.factors[index]
     values = _values(belief, index, name)
-    places = _places(values)
+    places = _places(values, factor.weights)
     inside = np.array([[place.holds(value) for value in values] for place in places])  # (R, N)
     p = inside @ factor.weights
     within = inside * factor.weights / p[:, None]
@@ -139,7 +139,8 @@ def _effects(view: StudyView, p: Array, counts: list[int], averages: Prediction,
     """
     sign = view.study.problem.sign
     mean, added = sign * averages.mean, sign * p * gaps.mean
-    share = np.abs(added) / max(np.maximum(added, 0).sum(), np.finfo(float).tiny)
+    least = max(np.finfo(float).eps * np.abs(added).max(), np.finfo(float).tiny)  # contributions add up to zero, so this is rounding
+    share = np.abs(added) / max(np.maximum(added, 0).sum(), least)
     columns = (p, mean, averages.std, added, p * gaps.std, share)
     rows = np.stack([np.asarray(column) for column in columns], axis=1).tolist()
     return [Effect(row[0], count, *row[1:]) for row, count in zip(rows, counts, strict=True)]
@@ -163,15 +164,27 @@ class _Place:
         return (self.ends[0] or value >= self.low) and (self.ends[1] or value < self.high)
 
 
-def _places(values: list[Any]) -> list[_Place]:
-    """Return one place for each value if there are few, else equal ranges that hold a value."""
+def _places(values: list[Any], p: Array) -> list[_Place]:
+    """Return one place for each value if there are few, else ranges of about equal probability.
+
+    `p` holds the probabilities of the values, which may come more than once.
+    """
     distinct = list(dict.fromkeys(values))
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in distinct)
     if len(distinct) <= FEW or not numeric:
         return [_Place(value) for value in (sorted(distinct) if numeric else distinct)]
-    edges = np.linspace(min(distinct), max(distinct), BINS + 1).tolist()
-    ranges = [_Place(None, *pair, (i == 0, i == BINS - 1)) for i, pair in enumerate(pairwise(edges))]
-    return [place for place in ranges if any(place.holds(value) for value in distinct)]
+    edges = _edges(np.array(values, dtype=float), p)
+    return [_Place(None, *pair, (i == 0, i == len(edges) - 2)) for i, pair in enumerate(pairwise(edges))]
+
+
+def _edges(values: Array, p: Array) -> list[float]:
+    """Return the edges of at most BINS ranges of about equal probability, halfway between values."""
+    ordered, places = np.unique(values, return_inverse=True)
+    mass = np.bincount(places, p)
+    middle = np.cumsum(mass) - mass / 2  # a value belongs to the range in which its middle falls
+    group = np.minimum((BINS * middle).astype(int), BINS - 1)
+    cuts = np.flatnonzero(np.diff(group))
+    return [float(ordered[0]), *((ordered[cuts] + ordered[cuts + 1]) / 2).tolist(), float(ordered[-1])]
 
 
 def _values(belief: _Belief, index: int, name: str) -> list[Any]:

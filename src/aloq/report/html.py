@@ -53,7 +53,7 @@ class ReportError(AloqError, RuntimeError):
 def write(study: Study, path: str | os.PathLike[str], title: str | None = None) -> None:
     """Write the report of a study. An existing file is replaced as a whole or not at all."""
     target = Path(path)
-    text = page(data(summarise(study), title or title_of(study)))
+    text = page(data(summarise(study), clean(title) if title else title_of(study)))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _replace(target, text.encode())
@@ -74,7 +74,7 @@ def data(summary: Summary, title: str, live: bool = False) -> dict[str, Any]:
 
 def page(shown: Mapping[str, Any]) -> str:
     """Return the whole HTML file."""
-    style, script = _part("page.css"), _part("page.js")
+    style, script = _part("page.css"), _script()
     return _PAGE.format(
         policy=content_policy(live=bool(shown["live"])),
         title=html.escape(f"{shown['title']}: report"),
@@ -95,13 +95,17 @@ def content_policy(live: bool) -> str:
 
     The page may use its own script and style. A live page may also send requests to its server.
     """
-    own = {"script-src": _hash(_part("page.js")), "style-src": _hash(_part("page.css"))}
+    own = {"script-src": _hash(_script()), "style-src": _hash(_part("page.css"))}
     rules = {"default-src": "'none'", **own, "img-src": "data:", "connect-src": "'self'" if live else "'none'"}
     return "; ".join(f"{name} {value}" for name, value in (rules | {"base-uri": "'none'", "form-action": "'none'"}).items())
 
 
 def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _script() -> str:
+    return "\n".join(_part(name) for name in ("page_answers.js", "page_pictures.js", "page.js"))
 
 
 @cache

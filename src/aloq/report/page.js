@@ -62,18 +62,18 @@
     const low = Math.min(...values), high = Math.max(...values), margin = (high - low) * 0.06 || Math.abs(high) * 0.05 || 1;
     return [low - margin, high + margin];
   }
-  const WIDTH = 360, HEIGHT = 210, LEFT = 52, RIGHT = 10, TOP = 10, BOTTOM = 36;
+  const WIDTH = 360, HEIGHT = 210, LEFT = 70, RIGHT = 10, TOP = 10, BOTTOM = 36;
   const wide = (most) => Math.min(most, Math.max(320, document.documentElement.clientWidth - 80)); // so that text keeps its size on a phone
 
-  function frame(x, y, xLabel, yLabel, width = WIDTH, height = HEIGHT, left = LEFT) {
+  function frame(x, y, xLabel, yLabel, width = WIDTH, height = HEIGHT, left = LEFT, right = RIGHT) {
     const parts = [];
     for (const t of y.ticks) {
-      parts.push(draw("line", { class: "gridline", x1: left, x2: width - RIGHT, y1: y(t), y2: y(t) }));
+      parts.push(draw("line", { class: "gridline", x1: left, x2: width - right, y1: y(t), y2: y(t) }));
       parts.push(draw("text", { x: left - 6, y: y(t) + 4, "text-anchor": "end" }, y.names ? clip(y.names[t], 9) : number(t)));
     }
     for (const t of x.ticks) parts.push(draw("text", { x: x(t), y: height - BOTTOM + 15, "text-anchor": "middle" }, x.names ? clip(x.names[t], x.room) : number(t)));
-    parts.push(draw("line", { class: "axis", x1: left, x2: width - RIGHT, y1: height - BOTTOM, y2: height - BOTTOM }));
-    parts.push(draw("text", { x: (left + width - RIGHT) / 2, y: height - 4, "text-anchor": "middle" }, clip(xLabel, width / 8)));
+    parts.push(draw("line", { class: "axis", x1: left, x2: width - right, y1: height - BOTTOM, y2: height - BOTTOM }));
+    parts.push(draw("text", { x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle" }, clip(xLabel, width / 8)));
     if (yLabel) parts.push(draw("text", { x: 12, y: (TOP + height - BOTTOM) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(TOP + height - BOTTOM) / 2})` }, clip(yLabel, height / 7)));
     return parts;
   }
@@ -138,23 +138,27 @@
 
   const path = (points) => points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(2)},${y.toFixed(2)}`).join("");
 
-  /** A line with its band. rows: {x, mean, std, text}. */
-  function lineChart(label, rows, xLabel, { log = false, at = null, width = WIDTH, height = HEIGHT } = {}) {
+  let frames = 0;
+  /** A line with its band, cut off where they leave the frame. rows: {x, mean, std, text}. */
+  function lineChart(label, rows, xLabel, { log = false, at = null, range = null, width = WIDTH, height = HEIGHT } = {}) {
     const xs = rows.map((r) => r.x);
-    const [low, high] = padded(rows.flatMap((r) => [r.mean - half(r.std), r.mean + half(r.std)]));
+    const [low, high] = padded(range && range.every(Number.isFinite) ? range : rows.flatMap((r) => [r.mean - half(r.std), r.mean + half(r.std)]));
     const x = linear(Math.min(...xs), Math.max(...xs), LEFT, width - RIGHT, log), y = linear(low, high, height - BOTTOM, TOP);
     const band = [...rows.map((r) => [x(r.x), y(r.mean + half(r.std))]), ...rows.map((r) => [x(r.x), y(r.mean - half(r.std))]).reverse()];
-    const parts = [...frame(x, y, xLabel, "", width, height), draw("path", { class: "band", d: `${path(band)}Z` }), draw("path", { class: "line", d: path(rows.map((r) => [x(r.x), y(r.mean)])) })];
+    const id = `frame-${(frames += 1)}`, shape = draw("rect", { x: LEFT, y: TOP, width: width - RIGHT - LEFT, height: height - BOTTOM - TOP });
+    const inside = draw("g", { "clip-path": `url(#${id})` }, draw("path", { class: "band", d: `${path(band)}Z` }), draw("path", { class: "line", d: path(rows.map((r) => [x(r.x), y(r.mean)])) }));
+    const parts = [draw("clipPath", { id }, shape), ...frame(x, y, xLabel, "expected return", width, height), inside];
     if (rows.length === 1) parts.push(draw("circle", { class: "dot", cx: x(rows[0].x), cy: y(rows[0].mean), r: 3 }));
     if (at !== null) parts.push(draw("line", { class: "at", x1: x(at), x2: x(at), y1: TOP, y2: height - BOTTOM }));
-    return chart(label, parts, rows.map((r) => ({ x: x(r.x), y: y(r.mean), text: r.text, flat: true })), width, height);
+    const within = (v) => Math.min(height - BOTTOM, Math.max(TOP, v));
+    return chart(label, parts, rows.map((r) => ({ x: x(r.x), y: within(y(r.mean)), text: r.text, flat: true })), width, height);
   }
 
   /** Dots with whiskers. rows: {name, mean, std, best, text}. */
   function labelChart(label, rows, xLabel) {
     const [low, high] = padded(rows.flatMap((r) => [r.mean - half(r.std), r.mean + half(r.std)]));
     const x = categories(rows.map((r) => r.name), LEFT, WIDTH - RIGHT), y = linear(low, high, HEIGHT - BOTTOM, TOP);
-    const parts = frame(x, y, xLabel, "");
+    const parts = frame(x, y, xLabel, "expected return");
     rows.forEach((r, i) => {
       parts.push(draw("line", { class: "whisker", x1: x(i), x2: x(i), y1: y(r.mean - half(r.std)), y2: y(r.mean + half(r.std)) }));
       parts.push(draw("circle", { class: r.best ? "dot best" : "dot", cx: x(i), cy: y(r.mean), r: 5 }));
@@ -166,7 +170,7 @@
     const [low, high] = padded(rows.map((r) => r.mean));
     const x = linear(...padded(rows.map((r) => r.x)), LEFT, WIDTH - RIGHT), y = linear(low, high, HEIGHT - BOTTOM, TOP);
     const dots = rows.map((r) => draw("circle", { class: r.best ? "dot best" : "dot", cx: x(r.x), cy: y(r.mean), r: r.best ? 5 : 2.5 }));
-    return chart(label, [...frame(x, y, xLabel, ""), dots], rows.map((r) => ({ x: x(r.x), y: y(r.mean), text: r.text })));
+    return chart(label, [...frame(x, y, xLabel, "expected return"), dots], rows.map((r) => ({ x: x(r.x), y: y(r.mean), text: r.text })));
   }
 
   /** Bars to both sides of zero, with whiskers: what each region adds. */
@@ -225,10 +229,11 @@
         policyList(best.policy, "policy"),
         facts()),
       el("section", { class: "card", "aria-label": "Expected return" },
-        el("h3", {}, "Expected return ", el("span", { class: "soft" }, `(${goal})`)),
+        el("h3", {}, "Expected return ", el("span", { class: "soft" }, `(the average over all that the environment may do; ${goal})`)),
         data.value && el("div", { class: "soft", id: "formula" }, "of ", el("code", {}, data.value)),
         el("div", { class: "big", id: "mean", "data-value": best.mean }, number(best.mean, 5)),
         el("div", { id: "interval", "data-low": best.low, "data-high": best.high }, sure(best)),
+        data.verified && el("div", { class: "soft", id: "verified" }, data.verified),
         says()));
   }
 
@@ -265,8 +270,8 @@
 
   function progress() {
     const rows = data.past.map((p) => ({ x: p.evaluations, mean: p.mean, std: p.std, text: `after ${p.evaluations} evaluations\n${number(p.mean, 5)}\n90 %: ${interval(p.mean, p.std)}` }));
-    return section("progress", "Progress", "The expected return of the policy that led at the time, as it was believed at the time, with its 90 % interval.",
-      el("div", { class: "card" }, lineChart("Believed expected return of the leader over evaluations.", rows, "evaluations", { width: wide(1000), height: 240 })));
+    return section("progress", "Progress", "The expected return of the policy that led at the time, as it was believed at the time, with its 90 % interval: the band contained it with a probability of 90 %. The scale follows the later half, so early intervals may be cut off.",
+      el("div", { class: "card" }, lineChart("Believed expected return of the leader over evaluations.", rows, "evaluations", { width: wide(1000), height: 240, range: data.range })));
   }
 
   function slices() {
@@ -281,7 +286,7 @@
   }
 
   function effectRow(name, r) {
-    const flag = r.rare && r.drives ? el("span", { class: "badge" }, "rare, matters") : r.rare ? el("span", { class: "soft" }, "rare") : null;
+    const flag = r.rare && r.drives ? el("span", { class: "badge" }, "rare, matters") : r.rare && typeof r.low !== "number" ? el("span", { class: "soft" }, "rare") : null;
     return el("tr", { class: r.rare && r.drives ? "flag" : null }, name, exact(r.probability, percent(r.probability)), exact(r.simulations), exact(r.mean), cell(interval(r.mean, r.std), { class: "number" }),
       exact(r.contribution), cell(interval(r.contribution, r.contribution_std), { class: "number" }), cell(flag));
   }
@@ -300,16 +305,23 @@
       effects(names, data.events.map((e) => effectRow(e.environment.map(([, v]) => cell(show(v))), e)), "Single environments")) : null;
     return section("drivers", "Which environments drive the result",
       "At the recommended policy. A part of the environment adds its probability times the difference between the expected return there and everywhere; all parts together add zero. "
-      + (data.direction === "maximize" ? "Parts that lower" : "Parts that raise") + " the return are orange. Rare means 5 % or less.",
+      + (data.direction === "maximize" ? "Parts that lower" : "Parts that raise") + " the return are orange. Rare means 5 % or less. Variables with many values are shown in ranges of equal probability, so that they can be compared. All intervals are 90 %.",
       el("div", { class: "wide" }, cards, single));
   }
 
   // --- where simulations were spent -------------------------------------------------------------------------------------------
 
   const CIVIDIS = [[0, 34, 78], [60, 77, 110], [124, 123, 120], [187, 173, 108], [254, 232, 56]];
-  function colour(share) {
+  function colour(share, parts = false) {
     const at = Math.min(Math.max(share, 0), 1) * 4, i = Math.min(3, Math.floor(at)), f = at - i;
-    return `rgb(${CIVIDIS[i].map((c, k) => Math.round(c + f * (CIVIDIS[i + 1][k] - c))).join(",")})`;
+    const mixed = CIVIDIS[i].map((c, k) => Math.round(c + f * (CIVIDIS[i + 1][k] - c)));
+    return parts ? mixed : `rgb(${mixed.join(",")})`;
+  }
+  /** What the colours mean, as a bar. `names` stand beside the ends of its steps, from below. */
+  function colourBar(x, top, height, names) {
+    const levels = names.length - 1, up = (i) => top + height * (1 - i / levels);
+    const boxes = names.slice(1).map((_, i) => draw("rect", { x, y: up(i + 1), width: 14, height: height / levels + 0.5, fill: colour((i + 0.5) / levels) }));
+    return [...boxes, ...names.map((name, i) => name && draw("text", { x: x + 20, y: Math.min(Math.max(up(i) + 4, top + 9), top + height) }, name))].filter(Boolean);
   }
   function variables() {
     return [...data.policy.map((axis) => ({ ...axis, key: `policy.${axis.name}` })), ...data.environment.map((axis) => ({ ...axis, key: `environment.${axis.name}` }))].filter((a) => a.labels || a.low !== undefined);
@@ -333,10 +345,10 @@
     const holder = el("div", {});
     function redraw() {
       const width = wide(1000), height = 400, ax = axes.find((a) => a.key === state.x), ay = axes.find((a) => a.key === state.y);
-      const x = placed(ax, LEFT + 20, width - RIGHT), y = placed(ay, height - BOTTOM, TOP);
+      const bar = 76, x = placed(ax, LEFT + 10, width - bar), y = placed(ay, height - BOTTOM, TOP);
       const ids = column("id"), states = column("state"), values = column("value");
       const told = values.filter((v) => v !== null).sort((a, b) => a - b), rank = (v) => (told.length > 1 ? told.indexOf(v) / (told.length - 1) : 0.5);
-      const parts = frame(x.scale, y.scale, ax.name, ay.name, width, height, LEFT + 20), marks = [];
+      const parts = [...frame(x.scale, y.scale, ax.name, ay.name, width, height, LEFT + 10, bar), ...(told.length ? colourBar(width - bar + 12, TOP, height - BOTTOM - TOP, Array.from({ length: 9 }, (_, i) => (i % 2 ? "" : number(told[Math.round((i / 8) * (told.length - 1))], 3)))) : [])], marks = [];
       ids.forEach((id, i) => {
         const cx = x.at(i), cy = y.at(i);
         if (states[i] === "failed") parts.push(draw("path", { class: "cross", d: `M${cx - 4},${cy - 4}L${cx + 4},${cy + 4}M${cx - 4},${cy + 4}L${cx + 4},${cy - 4}` }));
@@ -350,7 +362,7 @@
     const picker = (which, text) => el("label", {}, `${text} `, el("select", { id: `spent-${which}`, onchange: (event) => { state[which] = event.target.value; redraw(); } },
       axes.map((a) => el("option", { value: a.key, selected: state[which] === a.key }, `${clip(a.name, 40)} (${a.key.split(".")[0]})`))));
     redraw();
-    return section("spent", "Where simulations were spent", "Each mark is a trial. From dark blue (lowest) to yellow (highest) by the rank of its return; crosses failed, open circles are under way.",
+    return section("spent", "Where simulations were spent", "Each mark is a trial: one simulation of a policy in an environment. From dark blue (lowest) to yellow (highest) by the rank of its return, as the bar on the right shows; crosses failed, open circles are under way.",
       el("div", { class: "card" }, el("div", { class: "tools screen" }, picker("x", "across"), picker("y", "up")), holder));
   }
 
@@ -369,11 +381,11 @@
     const warps = named.filter((s) => s.warp).map((s) => {
       const [low, middle, high] = s.warp, x2 = linear(0, 1, LEFT, WIDTH - RIGHT), y2 = linear(0, 1, HEIGHT - BOTTOM, TOP);
       const line = (ys) => ys.map((v, i) => [x2(data.grid[i]), y2(v)]);
-      const drawn = [...frame(x2, y2, `${s.title}, as a share of its range`, ""), draw("line", { class: "axis", x1: x2(0), x2: x2(1), y1: y2(0), y2: y2(1) }), draw("path", { class: "band", d: `${path([...line(high), ...line(low).reverse()])}Z` }), draw("path", { class: "line", d: path(line(middle)) })];
+      const drawn = [...frame(x2, y2, `${s.title}, as a share of its range`, "bent"), draw("line", { class: "axis", x1: x2(0), x2: x2(1), y1: y2(0), y2: y2(1) }), draw("path", { class: "band", d: `${path([...line(high), ...line(low).reverse()])}Z` }), draw("path", { class: "line", d: path(line(middle)) })];
       return el("div", { class: "card" }, el("h3", {}, s.title), chart(`Warp of ${s.title}.`, drawn, middle.map((v, i) => ({ x: x2(data.grid[i]), y: y2(v), flat: true, text: `${number(data.grid[i], 3)} → ${number(v, 3)}` }))));
     });
     const noise = data.noise === null ? "" : ` One return scatters around its expectation by ${number(data.noise, 2)} (standard deviation).`;
-    return section("sensitivities", "Sensitivities", `How fast the return changes along each variable, the shorter the length scale the faster: posterior median and 90 % of the samples. Policy variables are blue, environment variables orange.${noise}`,
+    return section("sensitivities", "Sensitivities", `How fast the return changes along each variable. The length scale is the distance over which it stays similar, as a share of the range: the shorter, the faster the return changes. The model keeps several likely length scales: the dot is their median, the line holds 90 % of them. Policy variables are blue, environment variables orange.${noise}`,
       el("div", { class: "card" }, chart("Length scales of all variables.", parts, marks, width, height)),
       warps.length ? [el("h3", {}, "Warps"), el("p", { class: "soft" }, "How the model bends each variable before it measures distances: where the curve is steep, the return changes faster. The straight line bends nothing."), el("div", { class: "charts" }, warps)] : null);
   }
@@ -449,6 +461,8 @@
     paint(next);
   }
 
+  const kit = { el, draw, number, show, percent, chart, linear, categories, padded, wide, clip, frame, section, cell, exact, colour, colourBar, column };
+  const answers = aloqAnswers(kit), pictures = aloqPictures(kit);
   const status = el("span", { id: "status", class: "soft", role: "status" });
   function render() {
     const focus = document.activeElement && document.activeElement.id, place = window.scrollY;
@@ -456,7 +470,7 @@
     const head = el("header", { class: "top" }, el("a", { class: "skip", href: "#main" }, "Skip to the report"), el("h1", {}, data.title),
       el("span", { class: "soft" }, `${data.counts.told} evaluations, ${data.written}`), status,
       el("span", { class: "right screen" }, el("button", { id: "theme", type: "button", onclick: toggle, "aria-label": "Switch between dark and light" }, "Dark / light"), el("button", { type: "button", onclick: () => print() }, "Print")));
-    const body = data.best ? [hero(), data.live && data.measures.length ? whatIf : null, progress(), slices(), drivers(), spent(), sensitivities()] : [hero(), spent()];
+    const body = data.best ? [answers.verdict(data), hero(), data.live && data.measures.length ? whatIf : null, answers.leaders(data), answers.heedless(data), pictures.outcomes(data), progress(), pictures.surface(data), slices(), drivers(), spent(), sensitivities()] : [hero(), spent()];
     const main = el("main", { id: "main" }, body, failures(), trials(), el("footer", {}, `aloq ${data.aloq}, method ${data.method}, seed ${data.seed}. All intervals are 90 %.`));
     document.body.replaceChildren(head, main);
     window.scrollTo(0, place);

@@ -13,9 +13,14 @@ from typing import TYPE_CHECKING, Any
 import aloq
 from aloq.problem.axes import Axis, ChoiceAxis, IntegerAxis, Log, RealAxis
 from aloq.report.drivers import Drivers, Effect, Event
+from aloq.report.outcomes import Outcomes
+from aloq.report.past_range import past_range
 from aloq.report.sensitivity import GRID, Sensitivity
 from aloq.report.slices import Slice
 from aloq.report.summary import Summary
+from aloq.report.surface import Surface
+from aloq.report.typical import Heedless
+from aloq.report.verdict import Verdict
 from aloq.study.best import Z90, Best
 
 if TYPE_CHECKING:
@@ -48,9 +53,25 @@ def page_data(summary: Summary, title: str, written: str) -> JSONObject:
         "grid": GRID.tolist(),
         "sensitivities": [_sensitivity(part) for part in summary.sensitivities],
         "noise": summary.noise,
+        "range": None if not summary.past else [_value(end) for end in past_range(summary.past)],
+        "verdict": None if summary.verdict is None else _verdict(summary.verdict),
+        "leaders": [asdict(leader) | {"policy": _named(leader.policy)} for leader in summary.leaders],
+        "heedless": None if summary.heedless is None else _heedless(summary.heedless),
+        "outcomes": None if summary.outcomes is None else _outcomes(summary.outcomes),
+        "surface": None if summary.surface is None else _surface(summary.surface),
+        "verified": _verified(summary),
         "failures": [asdict(failure) for failure in summary.failures],
         "trials": _trials(summary.trials),
     }
+
+
+def _verified(summary: Summary) -> str | None:
+    """Return what fresh simulations say, as a sentence."""
+    found = summary.verified
+    if found is None:
+        return None
+    other = "" if summary.best is not None and summary.best.policy == found.policy else "Of another policy: "
+    return f"{other}{found}"
 
 
 def answer(best: Best, value: str, evaluations: int) -> JSONObject:
@@ -95,6 +116,32 @@ def _effect(effect: Effect) -> JSONObject:
 def _sensitivity(part: Sensitivity) -> JSONObject:
     warp = None if part.warp is None else part.warp.T.tolist()
     return {"name": part.name, "label": part.label, "policy": part.policy, "length": list(part.length), "warp": warp}
+
+
+def _verdict(verdict: Verdict) -> JSONObject:
+    missing = [{"values": _named(part.values), "probability": part.probability} for part in verdict.missing]
+    return {
+        "word": verdict.word,
+        "gain": _value(verdict.gain),
+        "challenger": _named(verdict.challenger),
+        "looked_at": verdict.looked_at,
+        "missing": missing,
+    }
+
+
+def _heedless(found: Heedless) -> JSONObject:
+    known = {"ignored": found.ignored, "promised": found.best.mean, "policy": _named(found.best.policy), "same": found.same}
+    return known | {"mean": found.mean, "std": found.std, "price": found.price, "price_std": found.price_std}
+
+
+def _outcomes(found: Outcomes) -> JSONObject:
+    bins = {"edges": found.edges.tolist(), "common": found.common.tolist(), "rare": found.rare.tolist()}
+    return bins | {"common_mean": found.common_mean, "rare_mean": found.rare_mean, "worst": found.worst}
+
+
+def _surface(found: Surface) -> JSONObject:
+    places = {"across": _column(found.across), "up": _column(found.up), "mean": found.mean.tolist()}
+    return places | {"names": list(found.names), "logs": list(found.logs), "others": found.others}
 
 
 def _trials(trials: pd.DataFrame) -> JSONObject:

@@ -140,5 +140,6 @@ def _place(name: str, known: Iterable[str], what: str) -> int:
     """Return the index of a variable among those that vary."""
     names = list(known)
     if name not in names:
-        raise ProblemError(f"`name` must be a {what} variable that varies ({', '.join(names)}), but is {name!r}.{nearest(name, names)}")
+        those = f"a variable of the {what} that varies ({', '.join(names)})"
+        raise ProblemError(f"`name` must be that of {those}, but is {name!r}.{nearest(name, names)}")
     return names.index(name)

@@ -30,6 +30,7 @@ from aloq.report.html import ReportError, content_policy, data, page
 from aloq.report.page_data import answer
 from aloq.report.summary import summarise
 from aloq.study.best import Best
+from aloq.study.checks import clean
 from aloq.study.study import Study
 
 T = TypeVar("T")
@@ -70,8 +71,9 @@ class Watched:
     requests, because the interpreter could crash if it ended while another thread computes.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, title: str | None = None) -> None:
         self._path = path
+        self._title = clean(title or path.stem)
         self._lock = threading.Lock()
         self._past: dict[int, Best] = {}
         self._seen: tuple[int, int] | None = None
@@ -128,7 +130,7 @@ class Watched:
         self._study = Study.read(self._path)
         summary = summarise(self._study, self._past)
         self._past = dict(summary.past or {})
-        shown = data(summary, self._path.stem, live=True)
+        shown = data(summary, self._title, live=True)
         body = json.dumps(shown, allow_nan=False).encode()
         self._rest = 2 * time.monotonic() - start
         return View(shown, body, f'"{hashlib.sha256(body).hexdigest()[:16]}"')
@@ -146,8 +148,8 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, path: Path, port: int = 0) -> None:
-        self.watched = Watched(path)
+    def __init__(self, path: Path, port: int = 0, title: str | None = None) -> None:
+        self.watched = Watched(path, title)
         try:
             super().__init__((ADDRESS, port), _Handler)
         except OSError as error:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,29 @@ class StudyView:
     @cached_property
     def trials(self) -> pd.DataFrame:
         return self.study.trials()
+
+    @cached_property
+    def told(self) -> Array:
+        """The pairs that returned something, or failed where that counts, as points: (n, D)."""
+        encoding, rows = self.study.problem.encoding, self._returned
+        policies = [encoding.encode_policy(self._part(row, "policy", self.study.problem.policy_names)) for row in rows]
+        environments = [encoding.encode_environment(self._part(row, "environment", [axis.name for axis in encoding.axes])) for row in rows]
+        return np.concatenate([np.stack(policies), np.stack(environments)], axis=1)
+
+    def simulated_policy(self, x: Array) -> dict[str, Any]:
+        """Return the policy at x, (d,), with the values that were simulated."""
+        places = np.flatnonzero(np.all(self.told[:, : len(x)] == x, axis=1))
+        return self._part(self._returned[int(places[0])], "policy", self.study.problem.policy_names)
+
+    @cached_property
+    def _returned(self) -> list[dict[str, Any]]:
+        states = ("told",) if self.study.problem.failure_value is None else ("told", "failed")
+        rows: list[dict[str, Any]] = self.trials[self.trials["state"].isin(states)].to_dict("records")
+        return rows
+
+    @staticmethod
+    def _part(row: dict[str, Any], part: str, names: Iterable[str]) -> dict[str, Any]:
+        return {name: row[f"{part}.{name}"] for name in names}
 
     @cached_property
     def best(self) -> Best:

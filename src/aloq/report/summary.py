@@ -11,12 +11,18 @@ import numpy as np
 from aloq.methods.scaled_belief import ExplainedBelief
 from aloq.problem.problem import Problem
 from aloq.report.drivers import Drivers, Event, drivers, events
+from aloq.report.leaders import Leader, leaders
+from aloq.report.outcomes import Outcomes, outcomes
 from aloq.report.sensitivity import Sensitivity, sensitivities
 from aloq.report.slices import Slice, slices
 from aloq.report.study_view import StudyView
+from aloq.report.surface import Surface, surface
+from aloq.report.typical import Heedless, heedless
+from aloq.report.verdict import Verdict, verdict
 from aloq.study.best import Best
 from aloq.study.book import Counts
 from aloq.study.study import Study
+from aloq.study.verification import Verification
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +57,12 @@ class Summary:
     events: tuple[Event, ...] = ()
     sensitivities: tuple[Sensitivity, ...] = ()
     noise: float | None = None  # median standard deviation of one return
+    verdict: Verdict | None = None
+    leaders: tuple[Leader, ...] = ()
+    heedless: Heedless | None = None
+    outcomes: Outcomes | None = None
+    surface: Surface | None = None
+    verified: Verification | None = None  # the last one
 
 
 def summarise(study: Study, known: Mapping[int, Best] | None = None) -> Summary:
@@ -61,9 +73,10 @@ def summarise(study: Study, known: Mapping[int, Best] | None = None) -> Summary:
     view = StudyView(study)
     trials = view.trials
     method = type(study.method).__name__
-    if not study.evaluations:
+    if not (study.evaluations or study.added):
         return Summary(study.problem, method, study.seed, study.counts, trials, _failures(trials))
     past = study.past(MOMENTS, known) | {study.evaluations: view.best}
+    along = slices(view) if view.believes else ()
     return Summary(
         study.problem,
         method,
@@ -73,11 +86,17 @@ def summarise(study: Study, known: Mapping[int, Best] | None = None) -> Summary:
         _failures(trials),
         view.best,
         past,
-        slices(view) if view.believes else (),
+        along,
         drivers(view),
         events(view),
         sensitivities(view),
         _median(view),
+        verdict(view),
+        leaders(view),
+        heedless(view),
+        outcomes(view),
+        surface(view, along),
+        study.verification(),
     )
 
 

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from aloq.methods import registry
 from aloq.methods.history import Array
 from aloq.methods.interface import Method, serves
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import StudyError
 from aloq.problem.objective import Objective
 from aloq.problem.problem import Problem
-from aloq.study.checks import shown, whole
+from aloq.study.checks import shown, storable, whole
 from aloq.study.running.outcome import Simulate
 from aloq.study.running.workers import Executors
 
@@ -31,12 +32,15 @@ def check_method(method: Any) -> Method:
         from aloq.methods.aloq import ALOQ
 
         return ALOQ()
+    if isinstance(method, str):
+        return registry.named(method)
     if isinstance(method, type):
         raise StudyError(f"`method` must be an object, but is the class {method.__name__}. Write {method.__name__}().")
     missing = [name for name in ("suggest", "predict", "recommend") if not callable(getattr(method, name, None))]
     if missing:
         raise StudyError(
-            f"`method` must have suggest, predict and recommend, but {shown(method)} lacks {', '.join(missing)}. Use aloq.ALOQ()."
+            f"`method` must have suggest, predict and recommend, but {shown(method)} lacks {', '.join(missing)}. Use aloq.ALOQ(), or a "
+            "name such as 'aloq'."
         )
     checked: Method = method
     return checked
@@ -84,6 +88,13 @@ def check_timeout(timeout: Any) -> float | None:
     if isinstance(timeout, bool) or not isinstance(timeout, Real) or not 0 < float(timeout) < math.inf:
         raise StudyError(f"`timeout` must be a positive number of seconds, but is {shown(timeout)}. To wait for ever, leave it out.")
     return float(timeout)
+
+
+def checked_reason(reason: Any) -> str:
+    """Return a reason in the form in which it is kept."""
+    if not isinstance(reason, str):
+        raise StudyError(f"`reason` must be a string, but is {shown(reason)}. Use str(...).")
+    return storable(reason)
 
 
 def check_point(point: Array, encoding: Encoding, method: Method) -> Array:

@@ -24,13 +24,14 @@ def past_recommendations(
     """Return the recommendation for each of up to `most` numbers of returns.
 
     They are taken at times when a trial was asked for. Those in `known` are not computed again.
+    Returns that the user added without counting them are known, but not in the number.
     """
     ledger, found = Ledger.of(problem), dict[int, Best]()
     returned = ("tell",) if problem.failure_value is None else ("tell", "fail")
     step = _step(sum(record["event"] in returned for record in log), most)
     for record in log:
         ledger.apply(record)
-        count = ledger.returns
+        count = ledger.evaluations
         # Without a state the method had learnt nothing, and would have to learn now to recommend.
         if record["event"] != "ask" or not record["state"] or not count or count % step or count in found:
             continue

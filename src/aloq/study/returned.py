@@ -119,7 +119,7 @@ def _unusable(valuation: Valuation, measures: Mapping[str, float], value: float,
     """Return why there is no value, and the measures, so that nothing that was simulated is lost."""
     seen = ", ".join(f"{name} = {found!r}" for name, found in measures.items())
     missing = [name for name, found in measures.items() if math.isnan(found) and name in valuation.formula.names]
-    rule = f"The `value` of a simulation must be finite, but it is {value} for trial {trial} ({seen})."
+    rule = f"The `value` of a simulation must be finite, but it is {value}{f' for trial {trial}' if trial >= 0 else ''} ({seen})."
     if missing:
         return (
             f"{rule} It needs the measure {missing[0]!r}, which is NaN. Write where(condition, with {missing[0]}, without it), or report "

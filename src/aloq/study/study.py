@@ -15,37 +15,52 @@ import importlib
 import itertools
 import os
 import threading
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
 
 import numpy as np
 
+from aloq.methods import registry
 from aloq.methods.interface import Method, Prediction, ShowsBelief
-from aloq.problem.errors import StudyError
+from aloq.problem.errors import AloqError, StudyError
 from aloq.problem.problem import Problem
-from aloq.study.arguments import check_executor, check_method, check_problem, check_seed, check_served, check_simulate, check_timeout
-from aloq.study.best import Best, recommended
+from aloq.study.adding import added, table_added
+from aloq.study.arguments import (
+    check_executor,
+    check_method,
+    check_problem,
+    check_seed,
+    check_served,
+    check_simulate,
+    check_timeout,
+    checked_reason,
+)
+from aloq.study.best import Best, recommended, recommended_at_once
 from aloq.study.book import Book, Counts
-from aloq.study.checks import shown, storable, whole
+from aloq.study.checks import whole
 from aloq.study.drafting import Drafts
 from aloq.study.journal import header
 from aloq.study.journal.file import begun
 from aloq.study.journal.record import Record
-from aloq.study.ledger import Ledger, replay
+from aloq.study.ledger import Ledger
 from aloq.study.past import past_recommendations
 from aloq.study.question import question
 from aloq.study.returned import Told, returned
 from aloq.study.running import interrupts
 from aloq.study.running.learning_process import LearningProcess
-from aloq.study.running.loop import PATIENCE, RunPlan
+from aloq.study.running.loop import PATIENCE, RunPlan, Target
 from aloq.study.running.outcome import Simulate
 from aloq.study.running.progress import Show
 from aloq.study.running.session import Session
+from aloq.study.running.stopping import Callback, Rule, Stopping, check_callbacks, check_until
 from aloq.study.running.workers import Executors
 from aloq.study.trial import Trial
+from aloq.study.verification import Verification
+from aloq.study.verifying import nothing_more, verification, verify
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,21 +72,33 @@ class Study:
     """Asks for simulations, is told what they returned, and knows the policy believed best.
 
     `journal` names a file that keeps the study from process to process. If the file exists, the
-    study continues from it. The same `seed` and the same returns give the same trials. Without a
-    `method`, the best known one is used, or that which was best when the journal was begun. Use the
-    study as a context manager, or call `close()`, to let another study open the file.
+    study continues from it. The same `seed` and the same returns give the same trials. `method` is
+    an object, or a name that `aloq run --method` knows. Without it, or with "aloq", the best known
+    one is used, or that which was best when the journal was begun. With `adopt`, an existing journal
+    may be that of another problem: a range was widened, probabilities corrected, a formula changed.
+    All its trials must fit the new one. Use the study as a context manager, or call `close()`, to
+    let another process open the file. A new study of this process on the same file closes the older
+    one, unless that one's `optimize` is under way.
     """
 
     def __init__(
-        self, problem: Problem, method: Method | None = None, journal: str | os.PathLike[str] | None = None, seed: int = 0
+        self,
+        problem: Problem,
+        method: Method | str | None = None,
+        journal: str | os.PathLike[str] | None = None,
+        seed: int = 0,
+        *,
+        adopt: bool = False,
     ) -> None:
         self._problem = check_problem(problem)
-        self._method = check_method(header.earlier_default(journal) if method is None else method)
+        by_default = method is None or (isinstance(method, str) and method == registry.DEFAULT)
+        self._method = check_method(header.earlier_default(journal) if by_default else method)
         self._seed = check_seed(seed)
         check_served(self._method, problem.objective)
         self._computing = threading.RLock()
         self._session = Session()
-        self._book = Book(problem, self._header, journal)
+        session = self._session  # the book must not hold the study
+        self._book = Book(problem, self._header, journal, busy=lambda: session.running, adopt=adopt)
 
     def _header(self) -> Record:
         return header.make(self._problem, self._method, self._seed)
@@ -80,7 +107,7 @@ class Study:
     def resume(cls, path: str | os.PathLike[str]) -> Self:
         """Return the study whose journal is at `path`, exactly as it was."""
         contents = begun(path)
-        problem, method, seed = header.restore(contents.header, str(path))
+        problem, method, seed = header.restore(header.current(*contents), str(path))
         return cls(problem, method, path, seed)
 
     @classmethod
@@ -90,9 +117,9 @@ class Study:
         Another process may be writing the file at the same time.
         """
         contents = begun(path)
-        problem, method, seed = header.restore(contents.header, str(path))
+        problem, method, seed = header.restore(header.current(*contents), str(path))
         study = cls(problem, method, seed=seed)
-        replay(study._book.ledger, contents.records, str(path))
+        study._book.replay(*contents, str(path))
         study.close()
         return study
 
@@ -121,8 +148,16 @@ class Study:
 
     @property
     def evaluations(self) -> int:
-        """The number of returns: told values, and failures if the problem has a `failure_value`."""
-        return self._book.returns
+        """The number of returns: told values, and failures if the problem has a `failure_value`.
+
+        Added results do not count, unless they were added with `counts=True`.
+        """
+        return self._book.evaluations
+
+    @property
+    def added(self) -> int:
+        """The number of told trials that came from `add` and `add_table`."""
+        return self._book.added
 
     @property
     def closed(self) -> bool:
@@ -149,9 +184,10 @@ class Study:
         """Yield the next `n` trials. They are recorded in portions of `together` trials."""
         with interrupts.taken(self._computing):
             self._book.check_open()
-            drafts = Drafts(self._book.known(), self._method, self._seed, learner).make(n)
+            known = self._book.known()
+            drafts = Drafts(known, self._method, self._seed, learner).make(n)
             while records := list(itertools.islice(drafts, together)):
-                yield from self._book.hand_out(records, to_user)
+                yield from self._book.hand_out(records, to_user, known.corrections)
 
     @contextmanager
     def _computation(self) -> Iterator[None]:
@@ -173,9 +209,40 @@ class Study:
 
     def fail(self, trial: Trial | SupportsIndex, reason: str = "", *, seconds: float | None = None) -> None:
         """Report that a simulation gave no value. Once this returns, the failure is on the disk."""
-        if not isinstance(reason, str):
-            raise StudyError(f"`reason` must be a string, but is {shown(reason)}. Use str(...).")
-        self._book.settle(trial, {"event": "fail", "reason": storable(reason), "seconds": seconds})
+        self._book.settle(trial, {"event": "fail", "reason": checked_reason(reason), "seconds": seconds})
+
+    def add(self, policy: Mapping[str, Any], environment: Mapping[str, Any], value: Told, *, counts: bool = False) -> Trial:
+        """Add a result that nobody asked for: of an old run, or of a colleague. Return its trial.
+
+        `value` is a number, or a dict if the problem has measures. The pair must be one that the
+        problem can express. The result is known at once, but is not among the `evaluations`,
+        unless it `counts`. Once this returns, it is on the disk.
+        """
+        return self._book.add([added(self._problem, policy, environment, value, counts)])[0]
+
+    def add_table(self, table: Mapping[str, Sequence[Any]] | pd.DataFrame | str | os.PathLike[str], *, counts: bool = False) -> list[Trial]:
+        """Add the rows of a table with columns as `trials()` gives them, and return their trials.
+
+        `table` is a DataFrame, a dict of columns, or the path of a CSV file. Columns are
+        `policy.NAME`, `environment.NAME`, and `value` or `measure.NAME`, or plain names of variables
+        and measures. Rows with a `state` other than told are left out, and so are other columns. If
+        a row is wrong, nothing is added.
+        """
+        return self._book.add(table_added(self._problem, table, counts))
+
+    def amend(self, trial: Trial | SupportsIndex, value: Told) -> None:
+        """Correct the value of a trial that was told wrongly, or give a value to one that failed.
+
+        The journal keeps both values. What was learnt from the wrong one is learnt anew.
+        """
+        self._book.correct(trial, lambda known: {"event": "amend", **returned(self._problem, known, value).fields()})
+
+    def drop(self, trial: Trial | SupportsIndex, reason: str = "") -> None:
+        """Leave a told or failed trial out from now on, also out of `trials()` and `evaluations`.
+
+        The journal keeps it. Its pair may be simulated again.
+        """
+        self._book.correct(trial, lambda known: {"event": "drop", "reason": checked_reason(reason)})
 
     def save_as(self, path: str | os.PathLike[str]) -> None:
         """Write everything that is known to a new journal. The file must not exist yet.
@@ -194,6 +261,8 @@ class Study:
         timeout: float | None = None,
         retries: int = 0,
         patience: int = PATIENCE,
+        until: Rule | None = None,
+        callbacks: Iterable[Callback] = (),
         progress: Show = True,
     ) -> None:
         """Simulate until the study holds `evaluations` returns in all.
@@ -213,16 +282,79 @@ class Study:
                     each simulation runs in its own process.
         retries     how often a failed simulation is tried again.
         patience    how many failures in a row end the run.
+        progress    True shows how the run goes: as a bar in a terminal and in a notebook, elsewhere
+                    as a line on stderr every half minute at most, and one at the end. "force" shows
+                    the bar everywhere. False shows nothing.
+        until       when the run ends before: an `aloq.Until`, or a function of the study that
+                    returns True, or the reason as a text, to end it.
+        callbacks   functions of (study, trial), called after every told or failed trial. An
+                    exception ends the run; what was told is kept.
 
         Until a first simulation succeeds, a mistake in the simulator (a TypeError, a KeyError, a
         return that is no number) ends the run at once and is not recorded. Ctrl-C ends the run too;
         what was told is kept. docs/howto/robustness.md has the details.
         """
-        plan = RunPlan(check_simulate(simulate), evaluations, parallel, retries, patience)
+        stopping = Stopping(check_until(until), self, lambda: self._book.known().history())
+        calls = tuple(partial(callback, self) for callback in check_callbacks(callbacks))
+        plan = RunPlan(check_simulate(simulate), evaluations, parallel, retries, patience, stopping.reason, calls)
         executor, timeout = check_executor(executor), check_timeout(timeout)
         self._book.check_open()
         with self._session.alone():
-            self._session.carry_out(self, self._ask, self._book.left_over(), plan, executor, timeout, progress)
+            parts = (self._ask, self._standing, self._book.left_over())
+            stop = self._session.carry_out(self, *parts, plan, executor, timeout, progress)
+            if stop:
+                self._book.stop(stop)
+
+    def _standing(self) -> Best | None:
+        """Return what is recommended now, if that takes no learning and no waiting; else None."""
+        with interrupts.held():
+            if not self._computing.acquire(blocking=False):
+                return None
+            try:
+                with suppress(AloqError):
+                    return recommended_at_once(self._method, self._book.known(), self._seed)
+                return None
+            finally:
+                self._computing.release()
+
+    def verify(
+        self,
+        simulate: Simulate,
+        evaluations: int = 40,
+        *,
+        policy: Mapping[str, Any] | None = None,
+        executor: Executors = None,
+        parallel: int = 1,
+        timeout: float | None = None,
+        retries: int = 0,
+        patience: int = PATIENCE,
+        progress: Show = True,
+    ) -> Verification:
+        """Check the expected return of a policy with fresh simulations: the recommended policy's.
+
+        `evaluations` is the number of fresh simulations that the policy shall have in all. They are
+        kept in the journal, apart from the trials: no belief changes. A run that was ended is
+        finished by the next call. `policy` names another policy. The other arguments are those of
+        `optimize`.
+
+        The interval rests on the fresh simulations, not on the belief (docs/howto/verify.md).
+        """
+        plan = RunPlan(check_simulate(simulate), evaluations, parallel, retries, patience)
+        executor, timeout = check_executor(executor), check_timeout(timeout)
+        self._book.check_open()
+
+        def carry_out(target: Target, left: list[Trial], plan: RunPlan) -> None:
+            self._session.carry_out(target, nothing_more, lambda: None, left, plan, executor, timeout, progress)
+
+        with self._session.alone():
+            return verify(self._book, self._problem, self._method, self._seed, policy, plan, self._computation, carry_out)
+
+    def verification(self) -> Verification | None:
+        """Return what `verify` found last, also in another process, or None before it has ended.
+
+        It is compared with what was believed when its simulations were chosen.
+        """
+        return verification(self._book.known())
 
     def best(self, environment: Any = None, objective: Any = None, value: str | None = None) -> Best:
         """Return the policy believed best among those simulated.
@@ -270,16 +402,16 @@ class Study:
         Answers in `known` are not computed again.
         """
         with self._computation():
-            return past_recommendations(self._problem, self._method, self._seed, self._book.known().log, most, known or {})
+            return past_recommendations(self._book.origin, self._method, self._seed, self._book.known().log, most, known or {})
 
-    def report(self, path: str | os.PathLike[str]) -> None:
+    def report(self, path: str | os.PathLike[str], title: str | None = None) -> None:
         """Write a page (.html) with the recommendation, the evidence for it, and all trials.
 
-        The page can be read without a network.
+        The page can be read without a network. Its title is `title`, or the journal's name.
         """
         # Imported by name, because the report layer depends on this one and not the reverse.
         with self._computation():
-            importlib.import_module("aloq.report.html").write(self, path)
+            importlib.import_module("aloq.report.html").write(self, path, title)
 
     def _informed(self, verb: str) -> Ledger:
         ledger = self._book.known()
@@ -295,7 +427,7 @@ class Study:
         """
         from aloq.study.table import table
 
-        return table(self._book.known(), tuple(self._problem.policy_names), tuple(self._problem.environment_names))
+        return table(self._book.known())
 
     def close(self) -> None:
         """Release the journal. What is known can still be read.
@@ -314,5 +446,10 @@ class Study:
 
     def __repr__(self) -> str:
         told, failed, pending = self.counts
+        brought = f" ({self.added} of them added)" if self.added else ""
         kept = "" if self.journal is None else f", journal={str(self.journal)!r}"
-        return f"<Study: {told} told, {failed} failed, {pending} pending{kept}>"
+        return f"<Study: {told} told{brought}, {failed} failed, {pending} pending{kept}>"
+
+    def _repr_html_(self) -> str:
+        text: str = importlib.import_module("aloq.report.notebook").shown(self)
+        return text

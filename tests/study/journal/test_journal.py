@@ -248,7 +248,7 @@ def written(path: Path, problem: Problem, request: pytest.FixtureRequest) -> Pat
         (1, {"problem": []}, r"line 1: .*but hold list"),
         (1, {"problem": 10**400}, r"line 1: .*but hold int"),
         (1, {"problem": {"type": "Problem", "policy": {"x": [0, 10**400]}, "environment": {}}}, r"line 1: "),
-        (2, {"event": "asks"}, r"line 2: The event of a record must be 'ask', 'tell' or 'fail', but is 'asks'"),
+        (2, {"event": "asks"}, r"line 2: The event of a record must be one of ask, tell, .*, verified, but is 'asks'"),
         (2, {"id": 4}, r"line 2: Trials are numbered in order, so that the next is 0, but 4 came"),
         (2, {"policy": ...}, r"line 2: A record must have the field 'policy'"),
         (2, {"policy": {"kp": 1.0}}, r"line 2: .*kd"),

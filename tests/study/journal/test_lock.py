@@ -82,27 +82,72 @@ os.wait()
         assert study.counts == (0, 0, 1)
 
 
-def test_two_studies_of_one_process_cannot_share_a_journal(path: Path, problem: Problem) -> None:
-    with (
-        Study(problem, Alert(), journal=path),
-        pytest.raises(JournalError, match=rf"in use by process {os.getpid()}, which is this one\. Call `close\(\)`"),
-    ):
-        Study.resume(path)
+def test_a_new_study_of_the_same_process_takes_the_journal_over(path: Path, problem: Problem) -> None:
+    """As when a cell of a notebook is run again."""
+    older = Study(problem, Alert(), journal=path)
+    trial = older.ask()
+    with Study(problem, Alert(), journal=path) as newer:
+        assert older.closed
+        for attempt in (older.ask, lambda: older.tell(trial, 1.0), lambda: older.optimize(lambda p, e: 1.0, 3)):
+            with pytest.raises(StudyError, match=r"closed when another one of this process opened its journal\. Go on with that one"):
+                attempt()
+        assert newer.counts == (0, 0, 1)
+        newer.tell(trial, 1.0)  # what was under way is told to the newer one
+        newer.optimize(lambda p, e: 1.0, 2, progress=False)
+        older.close()
+        assert newer.counts == (2, 0, 0)
+        assert len(older.trials()) == 1  # it can still be read
     Study.resume(path).close()
 
 
+def test_a_trial_under_way_is_simulated_again_by_the_next_run(path: Path, problem: Problem) -> None:
+    older = Study(problem, Alert(), journal=path)
+    trial, seen = older.ask(), list[object]()
+
+    def simulate(policy: object, environment: object) -> float:
+        seen.append((policy, environment))
+        return 1.0
+
+    with Study(problem, Alert(), journal=path) as newer:
+        newer.optimize(simulate, 1, progress=False)
+        assert seen == [(trial.policy, trial.environment)]
+
+
+def test_a_study_that_differs_takes_nothing_over(path: Path, problem: Problem) -> None:
+    with Study(problem, Alert(), journal=path) as older:
+        with pytest.raises(JournalError, match="seed"):
+            Study(problem, Alert(), journal=path, seed=5)
+        assert not older.closed
+        older.tell(older.ask(), 1.0)
+
+
+def test_a_run_that_is_under_way_keeps_its_journal(path: Path, problem: Problem) -> None:
+    with Study(problem, Alert(), journal=path) as study:
+
+        def simulate(policy: object, environment: object) -> float:
+            with pytest.raises(JournalError, match=rf"process {os.getpid()}, which is this one, and an `optimize` is under way"):
+                Study.resume(path)
+            return 1.0
+
+        study.optimize(simulate, 2, progress=False)
+        assert study.counts.told == 2
+
+
 def test_without_the_note_the_holder_is_another_process(path: Path, problem: Problem) -> None:
-    with Study(problem, Alert(), journal=path):
-        path.with_name("walk.jsonl.pid").unlink()
-        with pytest.raises(JournalError, match=r"in use by another process\. Wait"):
-            Study.resume(path)
+    holder = start(OPENED + "print('ready', flush=True); time.sleep(60)", path)
+    assert line(holder) == "ready"
+    path.with_name("walk.jsonl.pid").unlink()
+    with pytest.raises(JournalError, match=r"in use by another process\. Wait"):
+        Study.resume(path)
+    end(holder)
 
 
-def test_reading_the_file_elsewhere_in_the_process_keeps_the_lock(path: Path, problem: Problem) -> None:
-    with Study(problem, Alert(), journal=path):
-        path.read_bytes()
-        with pytest.raises(JournalError, match="in use"):
-            Study.resume(path)
+def test_reading_the_file_elsewhere_in_the_process_keeps_the_lock(path: Path) -> None:
+    holder = start(OPENED + "Path(sys.argv[1]).read_bytes(); print('ready', flush=True); time.sleep(60)", path)
+    assert line(holder) == "ready"
+    with pytest.raises(JournalError, match="in use"):
+        Study.resume(path)
+    end(holder)
 
 
 def test_a_study_that_is_gone_frees_its_journal(path: Path, problem: Problem) -> None:

@@ -234,3 +234,32 @@ def test_a_simulating_process_ends_quietly_when_its_worker_is_gone(tmp_path: Pat
     ours.close()
     assert process.communicate(timeout=LONGEST)[1] == ""
     assert process.returncode == -signal.SIGKILL
+
+
+NOTEBOOK = """
+import sys, types
+cell = types.ModuleType("__main__")  # of a notebook: it has no file
+cell.__spec__ = None
+sys.modules["__main__"] = cell
+if sys.argv[1] == "without": sys.modules["cloudpickle"] = None
+exec('''
+from study_stub import *
+from aloq.study.study import Study
+offset = 2.0
+def simulate(policy, environment):
+    return offset
+study = Study(make_problem(), Alert())
+study.optimize(simulate, 4, parallel=2, progress=False)
+print(study.trials()["value"].tolist(), flush=True)
+''', cell.__dict__)
+"""
+
+
+def test_a_simulator_of_a_notebook_travels_with_cloudpickle() -> None:
+    pytest.importorskip("cloudpickle")
+    process = start(NOTEBOOK, "with")
+    assert process.communicate(timeout=LONGEST)[0] == "[2.0, 2.0, 2.0, 2.0]\n"
+    process = start(NOTEBOOK, "without")
+    said = process.communicate(timeout=LONGEST)[1]
+    assert "For one that a notebook defines, install cloudpickle" in said
+    assert "Can't get attribute 'simulate'" in said

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import io
 import math
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -286,25 +284,3 @@ def test_evaluate_measures_wall_time() -> None:
     outcome = evaluate(sleepy, {}, {})
     assert outcome.returned == 1.0
     assert 0.05 <= outcome.seconds < 5
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.mark.parametrize(
-    ("stream", "progress", "shown"),
-    [(Terminal(), True, True), (Terminal(), False, False), (io.StringIO(), True, False), (io.StringIO(), "force", True)],
-)
-def test_the_bar_shows_on_a_terminal(
-    study: Study, monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, progress: Any, shown: bool
-) -> None:
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setenv("TERM", "xterm")
-    outcomes = iter([1.25, math.nan, 2.5])
-    study.optimize(lambda policy, environment: next(outcomes), 2, progress=progress)
-    text = stream.getvalue()
-    assert ("2/2" in text and "last 2.5" in text and "1 failed" in text) == shown
-    assert bool(text) == shown

@@ -114,7 +114,7 @@ def test_a_second_run_is_refused(problem: Problem) -> None:
     with background(lambda: study.optimize(simulate, 3, progress=False)) as errors:
         assert method.began.wait(LONGEST)
         try:
-            with pytest.raises(StudyError, match="One `optimize` at a time runs on a study, but another is under way"):
+            with pytest.raises(StudyError, match="One `optimize` or `verify` at a time runs on a study, but another is under way"):
                 study.optimize(simulate, 5, progress=False)
         finally:
             method.go.set()

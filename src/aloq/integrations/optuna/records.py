@@ -136,7 +136,7 @@ def read(trials: Sequence[FrozenTrial], number: int | None, frame: SearchFrame) 
     values = problem.sign * np.array([results[row].value for row in told])
     measures = np.array([list(results[row].measures.values()) for row in told]).reshape(len(told), len(problem.measures))
     flags = booleans(kinds, problem.measures)
-    return Records(History.of(every[told], values, every[pending], every[failed], asked, measures, flags), every, policies, kinds)
+    return Records(History.of(every[told], values, every[pending], every[failed], asked, measures, booleans=flags), every, policies, kinds)
 
 
 def result(trial: FrozenTrial, frame: SearchFrame, policy: Mapping[str, float]) -> Returned:

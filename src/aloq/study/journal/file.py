@@ -147,6 +147,10 @@ class Journal:
         self._safe = (0, len(log) + 1)
         return JournalChangedError(f"The study was stopped, since its journal was changed by somebody else. {_way_on(place)}", place)
 
+    def is_at(self, path: str | os.PathLike[str]) -> bool:
+        """Return whether this is the open journal of the file at `path`."""
+        return self._file.is_at(Path(path))
+
     def close(self) -> None:
         self._file.close()
 

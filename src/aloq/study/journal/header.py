@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,17 +41,35 @@ def restore(header: Record, source: str) -> tuple[Problem, Method, int]:
         raise JournalError(f"{source}, line 1: {error if isinstance(error, AloqError) else described(error)}") from error
 
 
+def current(header: Record, records: Sequence[Record]) -> Record:
+    """Return the header that a journal would have if it were begun now: with the last problem."""
+    last = next((record for record in reversed(records) if record.get("event") == "adopt"), None)
+    return header if last is None else {**header, "problem": last.get("problem")}
+
+
 def compare(header: Record, given: Record, source: str) -> None:
     """Raise JournalError unless the journal belongs to the study at hand."""
+    found = changes(header, given, source, ("problem", "method", "seed"))
+    if found:
+        only = all(line.startswith("problem") for line in found)
+        adopt = " If the data hold for the new problem too, go on with it: aloq.Study(..., adopt=True), or `aloq adopt`." if only else ""
+        raise JournalError(
+            f"{source} belongs to another study: {summed_up(found)}. "
+            f"To go on with it, use aloq.Study.resume({source!r}); to start anew, choose another journal.{adopt}"
+        )
+
+
+def changes(header: Record, given: Record, source: str, keys: Sequence[str]) -> list[str]:
+    """Return in what a header and the one at hand differ."""
     # Rebuild the objects first, so a field that a later aloq added gets its default.
     stored = make(*restore(header, source))
-    found = [line for key in ("problem", "method", "seed") for line in _differences(stored[key], given[key], key)]
-    if found:
-        more = [f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
-        raise JournalError(
-            f"{source} belongs to another study: {'; '.join(found[:_SHOWN] + more)}. "
-            f"To go on with it, use aloq.Study.resume({source!r}); to start anew, choose another journal."
-        )
+    return [line for key in keys for line in _differences(stored[key], given[key], key)]
+
+
+def summed_up(found: Sequence[str]) -> str:
+    """Return the first differences as one text."""
+    more = [f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
+    return "; ".join([*found[:_SHOWN], *more])
 
 
 def earlier_default(path: str | os.PathLike[str] | None) -> Method | None:

@@ -98,6 +98,10 @@ class LockedFile:
             raise
         self._watch.end(data, offset)
 
+    def is_at(self, path: Path) -> bool:
+        """Return whether this process holds the file that is at `path`."""
+        return self._finalizer.alive and os.path.samestat(os.fstat(self._fd), path.stat())
+
     def close(self) -> None:
         self._finalizer()
 
@@ -154,7 +158,7 @@ def _holder(path: Path) -> str:
     except (OSError, ValueError):
         return "another process. Wait for it to end, or choose another journal"
     if pid == str(os.getpid()) and host == platform.node():
-        return f"process {pid}, which is this one. Call `close()` on the study that holds it"
+        return f"process {pid}, which is this one, and an `optimize` is under way there. Wait for it, or call `close()` on that study"
     return f"process {pid} on {host}. Wait for it to end, or choose another journal"
 
 

@@ -264,7 +264,7 @@ def evaluate_in_child(simulate: Simulate, policy: dict[str, Any], environment: d
 def _unloadable(trace: str) -> StudyError:
     return StudyError(
         f"The simulator could not be loaded in a process of its own. Define it at the top level of a module, and put what a script runs "
-        f'under `if __name__ == "__main__":`. The process says:\n{trace}'
+        f'under `if __name__ == "__main__":`. For one that a notebook defines, install cloudpickle. The process says:\n{trace}'
     )
 
 

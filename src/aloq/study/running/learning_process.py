@@ -52,6 +52,7 @@ class LearningProcess:
         )
         theirs.close()
         self._alive, self._busy = True, False
+        self._void = False  # whether what is being learnt rests on a value that was corrected since
         self._learnt: State | None = None
         self._send(header.make(problem, method, seed))
 
@@ -64,6 +65,8 @@ class LearningProcess:
 
         If nothing was ever learnt, the study learns here: it cannot suggest without a state.
         """
+        if not state:
+            self._void = self._busy
         self._collect()
         state = self._learnt or state
         if self._alive and not self._busy and state and self._method.stale(history, state):
@@ -77,7 +80,8 @@ class LearningProcess:
         self._learnt = None  # the state before it is recorded with a trial by now
         try:
             if self._busy and self._pipe.poll():
-                self._learnt, self._busy = self._pipe.recv(), False
+                learnt, self._busy = self._pipe.recv(), False
+                self._learnt, self._void = None if self._void else learnt, False
         except (OSError, EOFError):
             self._alive = self._busy = False
 

@@ -7,22 +7,24 @@ import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
+from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from aloq.methods.interface import Method
 from aloq.problem.errors import AloqError, StudyError
 from aloq.problem.problem import Problem
 from aloq.study.checks import NotANumberError, message, whole
-from aloq.study.returned import returned
+from aloq.study.returned import Returned, returned
 from aloq.study.running.interrupts import released
 from aloq.study.running.outcome import Outcome, Simulate
 from aloq.study.running.prefetch import Prefetch
 from aloq.study.running.progress import Report
 from aloq.study.running.workers import Workers, broken, refusal, worker_died
-from aloq.study.trial import Trial
+from aloq.study.trial import FinishedTrial, Trial
 
 if TYPE_CHECKING:
-    from aloq.study.study import Study
+    from aloq.study.book import Counts
 
 PATIENCE = 20  # failures in a row that end a run
 # A trial whose workers died this often counts as failed, because it may be what kills them.
@@ -31,17 +33,60 @@ _LIVES = 3
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What a run has to do. `patience` is the number of failures in a row that end it."""
+    """What a run has to do.
+
+    patience   the number of failures in a row that end it
+    stopping   returns why the run ends before it has all its evaluations, or ""
+    callbacks  called with every told or failed trial
+    """
 
     simulate: Simulate
     evaluations: int
     parallel: int
     retries: int
     patience: int
+    stopping: Callable[[], str] = lambda: ""
+    callbacks: tuple[Callable[[FinishedTrial], object], ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in (("evaluations", 1), ("parallel", 1), ("retries", 0), ("patience", 1)):
             object.__setattr__(self, name, whole(name, getattr(self, name), least))
+
+
+class Target(Protocol):
+    """What a run of simulations adds to: a study, or one plan of its `verify`."""
+
+    @property
+    def problem(self) -> Problem: ...
+
+    @property
+    def method(self) -> Method | None:
+        """The method that learns from the run, or None if nothing does."""
+        ...
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def journal(self) -> Path | None: ...
+
+    @property
+    def counts(self) -> Counts: ...
+
+    @property
+    def added(self) -> int:
+        """The number of results that nobody asked for. `counts` has them among the told."""
+        ...
+
+    @property
+    def evaluations(self) -> int: ...
+
+    @property
+    def closed(self) -> bool: ...
+
+    def tell(self, trial: int, value: Any, /, *, seconds: float | None = None) -> None: ...
+
+    def fail(self, trial: int, reason: str = "", /, *, seconds: float | None = None) -> None: ...
 
 
 @dataclass
@@ -170,21 +215,33 @@ def checked(problem: Problem, trial: Trial, outcome: Outcome) -> Outcome:
     return outcome
 
 
-def run(study: Study, flight: Flight, prefetch: Prefetch, plan: RunPlan, report: Report) -> None:
-    """Keep trials in flight until the study holds `plan.evaluations` returns."""
-    failures, failures_count = 0, study.problem.failure_value is not None
+def run(study: Target, flight: Flight, prefetch: Prefetch, plan: RunPlan, report: Report) -> str:
+    """Keep trials in flight until the study holds `plan.evaluations` returns.
+
+    Return why the run ended before, or "". What is in flight then is waited for.
+    """
+    failures, failures_count, stop = 0, study.problem.failure_value is not None, ""
     try:
         while (missing := plan.evaluations - study.evaluations) > 0:
             _check_open(study)
-            launched = prefetch.take(plan.parallel - len(flight), missing - len(flight))
+            stop = stop or plan.stopping()
+            if stop and not len(flight):
+                return stop
+            launched = [] if stop else prefetch.take(plan.parallel - len(flight), missing - len(flight))
+            # In parallel, trials are chosen at any time, and the choice may be under way just now.
+            if launched or plan.parallel > 1:
+                report.learnt()
             for trial in launched:
                 flight.launch(trial)
             for trial, outcome in flight.landed(wait=not launched):
                 prefetch.simulated(outcome.seconds)
                 _check_mistake(study, outcome)
-                _settle(study, trial, outcome, report)
+                finished = _settle(study, trial, outcome, report)
+                for callback in plan.callbacks:
+                    with released():
+                        callback(finished)
                 failures = failures + 1 if outcome.returned is None else 0
-                if failures == plan.patience and not (failures_count and study.counts.told):
+                if failures == plan.patience and not (failures_count and not untried(study)):
                     raise _impatient(failures, outcome)
     except BaseException:
         for trial, outcome in flight.abandon():
@@ -193,21 +250,27 @@ def run(study: Study, flight: Flight, prefetch: Prefetch, plan: RunPlan, report:
                 _check_mistake(study, outcome)
                 _settle(study, trial, outcome, report)
         raise
+    return ""
 
 
-def _check_open(study: Study) -> None:
+def _check_open(study: Target) -> None:
     if study.closed:
         raise StudyError(
-            "A study must stay open while `optimize` runs, but it was closed, and the run ended. What was told before is kept."
+            "A study must stay open while `optimize` or `verify` runs, but it was closed, and the run ended. What was told before is kept."
         )
 
 
-def _check_mistake(study: Study, outcome: Outcome) -> None:
+def untried(study: Target) -> bool:
+    """Return whether no simulation of the study has succeeded. Added results do not count."""
+    return study.counts.told <= study.added
+
+
+def _check_mistake(study: Target, outcome: Outcome) -> None:
     """Raise StudyError for a mistake in the simulator, unless some simulation has succeeded.
 
     Nothing is recorded before, so the trial is simulated again once the mistake is mended.
     """
-    if outcome.mistake and not study.counts.told:
+    if outcome.mistake and untried(study):
         raise StudyError(
             "Until a simulation has succeeded, an error that no other policy would mend ends the run, and one came. Mend the simulator and "
             "run again: nothing was recorded, and the same trial comes first. If it is no mistake, raise aloq.SimulationError instead. "
@@ -220,12 +283,14 @@ def _impatient(failures: int, outcome: Outcome) -> StudyError:
     return StudyError(f"{many} failed. Mend the simulator, or have more `patience`; the last reason was:\n{outcome.reason}")
 
 
-def _settle(study: Study, trial: Trial, outcome: Outcome, report: Report) -> None:
+def _settle(study: Target, trial: Trial, outcome: Outcome, report: Report) -> FinishedTrial:
+    """Tell an outcome. Return the trial with it."""
     seconds = None if math.isnan(outcome.seconds) else outcome.seconds
-    value = math.nan
+    found = Returned(math.nan, {})
     if outcome.returned is None:
         study.fail(trial.id, outcome.reason, seconds=seconds)
     else:
         study.tell(trial.id, outcome.returned, seconds=seconds)
-        value = returned(study.problem, trial, outcome.returned).value
-    report(study.evaluations, study.counts.failed, value)
+    report.simulated(study.evaluations, study.counts.failed)
+    state: Literal["told", "failed"] = "failed" if outcome.returned is None else "told"
+    return FinishedTrial(trial.id, trial.policy, trial.environment, state, found.value, found.measures, outcome.reason, outcome.seconds)

@@ -5,28 +5,26 @@ The loop itself is `aloq.study.running.loop`.
 
 from __future__ import annotations
 
+import logging
 import math
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
 
 from aloq.problem.errors import StudyError
 from aloq.study.running import interrupts, scratch
 from aloq.study.running.learning_process import LearningProcess
-from aloq.study.running.loop import Flight, RunPlan, run
+from aloq.study.running.loop import Flight, RunPlan, Target, run, untried
 from aloq.study.running.prefetch import Prefetch
-from aloq.study.running.progress import Show, bar
+from aloq.study.running.progress import Show, Standing, shown
 from aloq.study.running.workers import Executors, Workers
 from aloq.study.trial import Trial
 
-if TYPE_CHECKING:
-    from aloq.study.study import Study
-
 # (n, together, learner): see `Study._ask`
 Ask = Callable[[int, int, LearningProcess | None], Generator[Trial, None, None]]
+LOG = logging.getLogger("aloq")
 
 # A round of parallel trials is handed out in this many portions. So the first trials can start
 # before the last are chosen.
@@ -44,6 +42,11 @@ class Session:
         self._running = threading.Lock()  # held by the current run
         self._flight: Flight | None = None  # of that run
 
+    @property
+    def running(self) -> bool:
+        """Whether a run is under way."""
+        return self._running.locked()
+
     def wake(self) -> None:
         """End the wait of a run for simulations, if there is a run."""
         flight = self._flight
@@ -51,24 +54,45 @@ class Session:
             flight.wake()
 
     def carry_out(
-        self, study: Study, ask: Ask, left: list[Trial], plan: RunPlan, executor: Executors, timeout: float | None, progress: Show
-    ) -> None:
-        """Run the plan. Trials in `left` come first, then those that `ask` gives."""
+        self,
+        study: Target,
+        ask: Ask,
+        standing: Standing,
+        left: list[Trial],
+        plan: RunPlan,
+        executor: Executors,
+        timeout: float | None,
+        progress: Show,
+    ) -> str:
+        """Run the plan. Trials in `left` come first, then those that `ask` gives.
+
+        Return why the run ended before it had all its evaluations, or "". `standing` says what is
+        recommended at the moment, for the display of progress.
+        """
+        LOG.info("Run started: %d of %d evaluations, %d at once.", study.evaluations, plan.evaluations, plan.parallel)
+        stop = ""
         try:
             scratch.sweep()
             with ExitStack() as stack:
-                report = stack.enter_context(bar(progress, study.evaluations, plan.evaluations))
+                report = stack.enter_context(shown(progress, study.evaluations, plan.evaluations, standing))
                 workers = stack.enter_context(closing(Workers(executor, plan.parallel, timeout)))
-                flight = self._flight = Flight(plan.simulate, workers, plan.retries, study.problem, lambda: not study.counts.told)
+                flight = self._flight = Flight(plan.simulate, workers, plan.retries, study.problem, lambda: untried(study))
                 learner = _learner(stack, study, plan.parallel)
                 asking = partial(_asked, ask, math.ceil(plan.parallel / _PORTIONS), learner)
                 prefetch = stack.enter_context(closing(Prefetch(asking, left, plan.parallel, flight.wake)))
-                run(study, flight, prefetch, plan, report)
-        except KeyboardInterrupt:
+                stop = run(study, flight, prefetch, plan, report)
+        except BaseException as error:
+            LOG.info("Run ended after %d evaluations: %s.", study.evaluations, type(error).__name__)
+            if not isinstance(error, KeyboardInterrupt):
+                raise
             if study.journal is not None:
                 kept = f"{study.evaluations} of {plan.evaluations} evaluations are kept in {study.journal}"
                 print(f"Interrupted: {kept}. Run the script again to go on.", file=sys.stderr)
             raise
+        LOG.info("Run ended after %d evaluations%s.", study.evaluations, f": {stop}" if stop else "")
+        if stop and progress is not False:
+            print(f"Stopped after {study.evaluations} evaluations: {stop}.", file=sys.stderr)
+        return stop
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -76,8 +100,8 @@ class Session:
         with interrupts.held():
             if not self._running.acquire(blocking=False):
                 raise StudyError(
-                    "One `optimize` at a time runs on a study, but another is under way. Wait for it to end, or give it `parallel` to "
-                    "simulate more at once."
+                    "One `optimize` or `verify` at a time runs on a study, but another is under way. Wait for it to end, or give it "
+                    "`parallel` to simulate more at once."
                 )
             try:
                 yield
@@ -86,8 +110,8 @@ class Session:
                 self._running.release()
 
 
-def _learner(stack: ExitStack, study: Study, parallel: int) -> LearningProcess | None:
-    if not LearningProcess.needed(study.method, parallel):
+def _learner(stack: ExitStack, study: Target, parallel: int) -> LearningProcess | None:
+    if study.method is None or not LearningProcess.needed(study.method, parallel):
         return None
     return stack.enter_context(closing(LearningProcess(study.problem, study.method, study.seed)))
 

@@ -212,6 +212,15 @@ def test_tell_takes_measures(words: tuple[str, ...]) -> None:
 
 
 @pytest.mark.usefixtures("cheap_method")
+@pytest.mark.parametrize("words", [("far=1.5", "gap=true"), ('{"far": 1.5, "gap": true}',)])
+def test_true_and_false_can_be_told(words: tuple[str, ...]) -> None:
+    study_of("true", **MEASURED)
+    call("ask", "study.toml")
+    assert call("tell", "s.jsonl", "0", *words).exit_code == 0
+    assert list(Study.read("s.jsonl").trials()["measure.gap"]) == [True]
+
+
+@pytest.mark.usefixtures("cheap_method")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -221,12 +230,11 @@ def test_tell_takes_measures(words: tuple[str, ...]) -> None:
         (("far=1.5", "gap=1", "far=2"), "'far' comes twice"),
         (("far=1.5", "gap=wide"), "There must be a number, but 'wide' came as the measure 'gap'"),
         (("far=1.5", "gap="), "but '' came as the measure 'gap'"),
-        (("far=1.5", "3"), "NAME=NUMBER each, but '3' came"),
-        (("=1.5",), "NAME=NUMBER each, but '=1.5' came"),
+        (("far=1.5", "3"), "NAME=NUMBER, or NAME=true or NAME=false, each, but '3' came"),
+        (("=1.5",), "each, but '=1.5' came"),
         (("one",), "There must be a number, but 'one' came"),
         (('{"far": 1',), "cannot be read"),
         (('[{"far": 1}]',), "must be a JSON object"),
-        (('{"far": 1, "gap": true}',), "Report the margin, not the verdict"),
         (("far=nan", "gap=1"), "It needs the measure 'far', which is NaN"),
         (("far=inf", "gap=1"), "The measure 'far' must be finite"),
     ],

@@ -113,7 +113,16 @@ def test_a_variable_that_changes_a_measure_alone_takes_effect() -> None:
 
 
 def verdict(trajectory: Trajectory) -> Any:
-    return {"fell": trajectory.infos[-1]["fell"]}
+    return {"fell": np.bool_(trajectory.infos[-1]["fell"])}
+
+
+@pytest.mark.parametrize("measures", [["fell"], verdict])
+def test_a_boolean_stays_one_and_over_several_episodes_it_is_a_share(measures: Any) -> None:
+    """The second episode begins at 1, and so falls."""
+    one, two = (simulator(Walk, push, EDGE, measures=measures, episodes=count) for count in (1, 2))
+    assert one({"push": 0.5}, {"edge": 1.8}) == {"fell": False}
+    assert isinstance(one({"push": 0.5}, {"edge": 1.8})["fell"], bool)
+    assert two({"push": 0.5}, {"edge": 1.8}) == {"fell": 0.5}
 
 
 def changing(trajectory: Trajectory) -> Any:
@@ -129,8 +138,6 @@ def changing(trajectory: Trajectory) -> Any:
         ),
         (["late"], "For one that may be missing, give `measures` a function"),
         (["xyzzy"], r"There are margin, noise, fell, Time\.out, episode_return, episode_length\."),
-        (["fell"], "Report the margin, not the verdict"),
-        (verdict, "Report the margin, not the verdict"),
         (lambda trajectory: 3.0, r"`measures` must return a dict of numbers, but 3.0 \(float\) came"),
         (lambda trajectory: {"margin": [1.0]}, "The measure 'margin' must be a real number"),
         (changing, "the same names for every episode, but b and a came"),

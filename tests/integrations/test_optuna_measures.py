@@ -96,11 +96,22 @@ def test_a_new_process_goes_on_as_the_old_one_would() -> None:
     assert [trial.params for trial in study.trials] == [trial.params for trial in whole.trials]
 
 
+def test_a_boolean_stays_one_in_all_trials() -> None:
+    seen: list[Any] = []
+    study = optuna.create_study(sampler=sampler(seen, search_space=SPACE))
+    study.optimize(with_attributes(GOOD | {"repair": True}), n_trials=2)
+    with pytest.warns(SimulatorWarning, match=r"Trial 2 counts as failed. The measure 'repair' .* in trial 0, and 1.0 came for trial 2"):
+        study.optimize(with_attributes(GOOD | {"repair": 1.0}), n_trials=1)
+    study.ask()
+    assert seen[-1].booleans == (False, False, True)
+    np.testing.assert_array_equal(seen[-1].measures[:, 2], [1.0, 1.0])
+    assert len(seen[-1].failed) == 1
+
+
 MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({}, r"must have the measures seconds, sway, repair as user attributes, but trial 0 has no 'seconds'\. Write trial\.set_user_attr"),
     ({"seconds": 1.0, "swya": 2.0, "repair": 0.0}, r"trial 0 has no 'sway'\. It has swya\. Write trial\.set_user_attr\('sway', \.\.\.\)"),
     (GOOD | {"sway": "much"}, "The measure 'sway' must be a real number, but 'much'"),
-    (GOOD | {"sway": True}, "Report the margin, not the verdict"),
 ]
 UNUSABLE: list[tuple[dict[str, Any], str]] = [
     (GOOD | {"seconds": math.nan}, "It needs the measure 'seconds', which is NaN"),

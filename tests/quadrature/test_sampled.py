@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 from gp_dense import Array, Dense
 from quadrature_cases import COMPOSED, DISCRETE, Case, belief_of, hyperparameters, observations, points
+from scipy.special import ndtr
 
 from aloq.acquisition.average import total
 from aloq.acquisition.policy import EI
 from aloq.gp.posterior import Points
 from aloq.numerics.computing import computing
+from aloq.problem.distributions import Discrete
 from aloq.problem.objective import CVaR, Expectation, MeanStd, Quantile, WorstCase
 from aloq.problem.problem import Problem
 from aloq.quadrature import sampled as module
@@ -146,6 +148,81 @@ def test_policies_are_computed_in_blocks_and_alone_alike() -> None:
         belief = sampled(case, x, y, draws=8)
         together, alone = draws_of(belief, pi), draws_of(belief, pi[BLOCK + 11 :])
     np.testing.assert_allclose(np.asarray(together)[:, BLOCK + 11 :], alone, atol=1e-10)
+
+
+def booleans(value: str, draws: int = 1366) -> tuple[Sampled, Array]:
+    """Return the belief about one boolean, told at ten pairs, and the pairs; the second half of their signs is random."""
+    case = CASES["one"]
+    x, y = observations(case)
+    problem = Problem({f"p{i}": (0.0, 1.0) for i in range(case.dim)}, case.environment, measures=("b",), value=value)
+    given: Points = jax.tree.map(lambda part: part[None], points(x, np.where(y > np.median(y), 1.0, -1.0)))
+    theta, weights = averaged_over(problem.encoding, [0])
+    units = Units(*(jnp.asarray(part) for part in ([0.0], [1.0], 0.0, 1.0, -9.0)))
+    keys = np.random.default_rng(0).integers(2**32, size=(1, 2), dtype=np.uint32)
+    zeta = hyperparameters(case.structure)[None]
+    assert problem.encoding.valuation is not None
+    arguments = zeta, given, theta, weights, units, x[:4], keys, 256, draws
+    return believe(case.structure, problem.encoding.valuation, *arguments, booleans=(True,)), x
+
+
+@jax.jit
+def pairs_of(belief: Sampled, x: Any) -> tuple[jax.Array, jax.Array]:
+    return belief.returns(x), belief.variance_reduction(x[0, :1], x)
+
+
+def test_a_boolean_is_true_with_the_probability_that_expectation_propagation_gives() -> None:
+    """Phi(m / √(sigma² + v)) under each hyperparameter sample, from the observations that the answers stand for. 4,098 draws."""
+    with computing():
+        belief, x = booleans("b")
+        at = jnp.asarray(x * 0.9)
+        found = np.asarray(pairs_of(belief, at)[0]).mean(axis=0)
+        latent = np.asarray(belief._latent_at(at))[0].reshape(3, -1, len(x))
+    sigma = np.sqrt(np.asarray(belief.paths.given.hyper.noise)[0])[:, None]
+    truth = ndtr(latent.mean(axis=1) / np.sqrt(sigma**2 + latent.var(axis=1))).mean(axis=0)
+    np.testing.assert_allclose(found, truth, atol=0.02)
+
+
+def test_what_an_answer_tells_is_what_draws_of_answers_explain() -> None:
+    """The share of F that answers explain linearly, with a million answers drawn; the formula turns the answer into a value."""
+    with computing():
+        belief, x = booleans("3 * b - 1")
+        at = jnp.asarray(x)
+        chances = np.asarray(belief._measures_at(at))[0]
+        reductions = np.asarray(pairs_of(belief, at)[1])[0]
+        drawn = np.asarray(draws_of(belief, at[:1, :1]))[:, 0]
+    rng = np.random.default_rng(0)
+    answers = rng.uniform(size=(250, *chances.shape)) < chances
+    gap = drawn - drawn.mean()
+    covariance = np.mean(answers * gap[None, :, None], axis=(0, 1))
+    variance = answers.reshape(-1, chances.shape[1]).var(axis=0)
+    truth = np.where(variance > 1e-6, covariance**2 / np.maximum(variance, 1e-6), 0.0)
+    # A ridge of 1e-3 on each of the two, which are the same up to scale; and the error of the drawn answers.
+    np.testing.assert_allclose(reductions, truth, rtol=0.02, atol=0.01 * truth.max())
+
+
+def test_a_boolean_that_is_out_leaves_the_mean_and_tells_less_than_the_latent() -> None:
+    with computing():
+        belief, x = booleans("b")
+        at = jnp.asarray(x[:1] * 0.8)
+        before, after = (np.asarray(b._latent_at(at)).ravel() for b in (belief, belief.awaiting(at[0])))
+    assert after.mean() == pytest.approx(before.mean(), abs=0.1 * before.std())
+    assert 0.2 * before.var() < after.var() < before.var()
+
+
+def test_the_formula_is_averaged_over_the_answers_of_several_booleans() -> None:
+    """By hand over both answers of two, and of a fifth one the likelier answer."""
+    chances = np.random.default_rng(0).uniform(size=(5, 3, 2))
+    problem = Problem(
+        {"p": (0.0, 1.0)}, {"t": Discrete([0.0, 1.0])}, measures=tuple("abcde"), value="where(a, 5 * b, 1) + 7 * e + 0 * (c + d)"
+    )
+    belief, _ = booleans("b", draws=2)
+    units = Units(jnp.zeros(5), jnp.ones(5), jnp.asarray(0.0), jnp.asarray(1.0), jnp.asarray(-9.0))
+    assert problem.encoding.valuation is not None
+    with computing():
+        several = replace(belief, valuation=problem.encoding.valuation, booleans=(True,) * 5, units=units)
+        found = several._value(jnp.asarray(chances), jnp.zeros((3, 2, 1)), jnp.zeros((3, 2, 1)))
+    a, b, _, _, e = chances
+    np.testing.assert_allclose(found, a * 5 * b + (1 - a) + 7 * (e > 0.5), rtol=1e-12)
 
 
 def test_another_formula_takes_the_same_paths_without_another_program() -> None:

@@ -164,6 +164,36 @@ def test_a_csv_file_gives_the_same_as_the_table_it_was_written_from(tmp_path: Pa
     pd.testing.assert_frame_equal(one.trials(), other.trials())
 
 
+BOOLEANS = Problem({"x": (0.0, 1.0)}, {"none": Discrete([0])}, measures=("far", "fell"), value="far - where(far > 8, fell, 0)")
+
+
+def test_booleans_come_back_from_a_table_and_from_a_csv_file(tmp_path: Path) -> None:
+    study = Study(BOOLEANS, Alert())
+    for fell in (True, float("nan"), False):
+        study.add({"x": 0.5}, {"none": 0}, {"far": 1.0, "fell": fell})
+    table = study.trials()
+    table.to_csv(tmp_path / "old.csv", index=False)
+    for given in (table, tmp_path / "old.csv"):
+        again = Study(BOOLEANS, Alert())
+        again.add_table(given)
+        pd.testing.assert_series_equal(again.trials()["measure.fell"], table["measure.fell"])
+
+
+def test_a_result_of_another_kind_is_refused_with_its_whole_table() -> None:
+    study = Study(BOOLEANS, Alert())
+    rows = {"policy.x": [0.1, 0.2, 0.3], "environment.none": [0, 0, 0], "measure.far": [1.0, 2.0, 3.0]}
+    with pytest.raises(StudyError, match=r"'fell' .* true or false in trial 0, and 0\.5 came for trial 2"):
+        study.add_table({**rows, "measure.fell": [True, False, 0.5]})
+    assert study.counts == (0, 0, 0)
+    study.add_table({**rows, "measure.fell": [True, False, True]})
+    with pytest.raises(StudyError, match=r"true or false in trial 0, and 0\.5 came for trial 1"):
+        study.amend(1, {"far": 1.0, "fell": 0.5})
+    study.drop(0)
+    study.drop(2)
+    study.amend(1, {"far": 1.0, "fell": 0.5})  # nothing else is left that was true or false
+    assert study._book.known().history().booleans == (False, False)
+
+
 def test_plain_names_will_do_and_other_columns_are_left_out(tmp_path: Path, problem: Problem) -> None:
     (tmp_path / "old.csv").write_text("day,kp,kd,gait,mode,payload,sensor,value\nMonday,3.25,0.1,3,run,2,ok,4.5\n")
     study = Study(problem, Alert())

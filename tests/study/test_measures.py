@@ -101,6 +101,34 @@ def test_a_method_sees_measures_and_values() -> None:
     assert Study(make_problem(), Alert())._book.known().history().measures.shape == (0, 0)
 
 
+def test_booleans_stay_booleans(path: Path) -> None:
+    """In the journal, in the table and for a method; told by Python or NumPy. Where one does not exist, it is missing."""
+    given: list[Any] = [True, np.bool_(False), math.nan, np.asarray(True)]
+    with Study(make_measured(), Alert(), journal=path) as study:
+        for margin in given:
+            study.tell(study.ask(), GOOD | {"margin": margin})
+        assert study._book.known().history().booleans == (False, True, False)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["measures"]["margin"] for line in lines if line.get("event") == "tell"] == [True, False, None, True]
+    table = Study.read(path).trials()
+    assert str(table["measure.margin"].dtype) == "boolean"
+    assert list(table["measure.margin"].astype(object).where(table["measure.margin"].notna(), None)) == [True, False, None, True]
+
+
+@pytest.mark.parametrize(("first", "other", "was"), [(True, 0.5, "true or false"), (0, False, "a number")])
+def test_a_measure_is_a_boolean_or_a_number_in_all_trials(path: Path, first: Any, other: Any, was: str) -> None:
+    with Study(make_measured(), Alert(), journal=path) as study:
+        study.tell(study.ask(), GOOD | {"margin": math.nan})
+        study.tell(study.ask(), GOOD | {"margin": first})
+        trial, size = study.ask(), path.stat().st_size
+        with pytest.raises(StudyError, match=f"measure 'margin' .* it was {was} in trial 1, and {other} came for trial 2"):
+            study.tell(trial, GOOD | {"margin": other})
+        assert study.counts == (2, 0, 1)
+        assert path.stat().st_size == size
+        study.tell(trial, GOOD | {"margin": type(first)(1)})
+    assert Study.read(path).counts == (3, 0, 0)
+
+
 MISTAKES: list[tuple[Any, str]] = [
     (1.0, r"dict of the measures progress, margin, seconds, but 1.0 \(float\) came"),
     ([0.5, 1.0, 2.0], "but .* came"),
@@ -110,8 +138,7 @@ MISTAKES: list[tuple[Any, str]] = [
     (GOOD | {"margin": "wide"}, r"The measure 'margin' must be a real number, but 'wide' \(str\) came"),
     (GOOD | {"margin": None}, "The measure 'margin' must be a real number, but None"),
     (GOOD | {"margin": [1.0]}, "The measure 'margin' must be a real number"),
-    (GOOD | {"margin": True}, "Report the margin, not the verdict"),
-    (GOOD | {"margin": np.bool_(False)}, "Report the margin, not the verdict"),
+    (GOOD | {"margin": np.array([True])}, "The measure 'margin' must be a real number"),
     (GOOD | {3: 1.0}, "but 3 came too"),
 ]
 UNUSABLE: list[tuple[Any, str]] = [

@@ -91,7 +91,7 @@ def _simulate(job: RunRequest, trials: list[Trial]) -> list[dict[str, float]]:
                 typer.echo(f"  failed after {outcome.seconds:.2g} s: {outcome.reason}")
                 raise typer.Exit(1)
             value, measures = returned(job.problem, trial, outcome.returned)
-            parts = "".join(f"{name} = {number:.6g}, " for name, number in measures.items())
+            parts = f"{_values(measures)}, " if measures else ""
             typer.echo(f"  returned {parts}{'value = ' if measures else ''}{value:.6g} after {outcome.seconds:.2g} s")
             found.append({**measures, "value" if measures else "return": value})
     return found

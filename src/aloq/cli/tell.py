@@ -16,7 +16,7 @@ Values = Annotated[
     list[str],
     typer.Argument(
         metavar="VALUE|NAME=VALUE",
-        help="What the simulation returned: a number; or the study's measures, as distance=1.2 clearance=nan or as one JSON object.",
+        help="What the simulation returned: a number; or the study's measures, as distance=1.2 slip=nan fell=true or as a JSON object.",
     ),
 ]
 
@@ -64,10 +64,10 @@ def _pairs(words: Sequence[str]) -> dict[str, float]:
     for word in words:
         name, equals, number = word.partition("=")
         if not equals or not name:
-            raise StudyError(f"Measures must be NAME=NUMBER each, but {word!r} came. {_FORMS}")
+            raise StudyError(f"Measures must be NAME=NUMBER, or NAME=true or NAME=false, each, but {word!r} came. {_FORMS}")
         if name in found:
             raise StudyError(f"Each measure must come once, but {name!r} comes twice. Leave one of them out.")
-        found[name] = _number(number, f" as the measure {name!r}")
+        found[name] = number == "true" if number in ("true", "false") else _number(number, f" as the measure {name!r}")
     return found
 
 

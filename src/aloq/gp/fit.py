@@ -21,7 +21,7 @@ from jax import random
 from numpy.typing import NDArray
 
 from aloq.gp.hyper import Structure
-from aloq.gp.likelihood import Data
+from aloq.gp.likelihood import Answers, Data, Observations
 from aloq.gp.mode import Mode, find_mode
 from aloq.gp.sampler import Student, Visited, advance
 from aloq.numerics.compiled import compiled
@@ -113,14 +113,22 @@ class Scale:
         return 2.0**-20 if self.scale > _HUGE else 1.0
 
 
-def update(structure: Structure, x: Array, y: Array, before: Chains | None, count: int, seed: list[int]) -> Chains:
-    """Return chains for data x, (n, D), and standardised returns y, (n,).
+def update(
+    structure: Structure,
+    x: Array,
+    y: Array,
+    before: Chains | None,
+    count: int,
+    seed: list[int],
+    kind: type[Data] | type[Answers] = Data,
+) -> Chains:
+    """Return chains for data x, (n, D), and standardised returns y, (n,), or answers ±1.
 
     They continue the chains `before`. If that is None, they are new.
     """
     size = padded_size(len(y))
     parts: list[Any] = [pad(part, size) for part in (x, y, np.ones(len(y)))]
-    data = Data(*parts)
+    data = kind(*parts)
     k_mode, k_first, k_move = np.asarray(_keys(np.random.default_rng(seed).integers(2**32)))
     if before is None:
         chains = _from_nothing(structure, data, len(y), (k_mode, k_first), count)
@@ -143,17 +151,17 @@ def _time_to_search(before: int, told: int) -> bool:
     return told // every > before // every
 
 
-def _from_nothing(structure: Structure, data: Data, told: int, keys: tuple[JaxArray, JaxArray], count: int) -> Chains:
+def _from_nothing(structure: Structure, data: Observations, told: int, keys: tuple[JaxArray, JaxArray], count: int) -> Chains:
     """Return new chains for the first `told` rows of padded data."""
     k_mode, k_first = keys
     if told <= FEW:
         return _fresh(structure, _best_mode(structure, data, k_mode), data, k_first, count)
     some = np.linspace(0, told - 1, FEW).round().astype(int)  # spread over time, because rows may have an order
-    lead = _best_mode(structure, Data(*(part[some] for part in data)), k_mode)
+    lead = _best_mode(structure, type(data)(*(part[some] for part in data)), k_mode)
     return _fresh(structure, find_mode(structure, np.asarray(lead.location), data), data, k_first, count, FEWER_ROUNDS)
 
 
-def _best_mode(structure: Structure, data: Data, key: JaxArray, *scouts: Array) -> Mode:
+def _best_mode(structure: Structure, data: Observations, key: JaxArray, *scouts: Array) -> Mode:
     """Return the mode with the most mass among those that climbs reach.
 
     The climbs start at a smooth place (the prior's mean), a rough one, draws from the prior, and
@@ -170,7 +178,7 @@ def _best_mode(structure: Structure, data: Data, key: JaxArray, *scouts: Array) 
     return max(found, key=lambda mode: float(np.nan_to_num(mode.mass, nan=-np.inf)))
 
 
-def _fresh(structure: Structure, mode: Mode, data: Data, key: JaxArray, count: int, rounds: int = ROUNDS) -> Chains:
+def _fresh(structure: Structure, mode: Mode, data: Observations, key: JaxArray, count: int, rounds: int = ROUNDS) -> Chains:
     """Return new chains around a mode.
 
     The Laplace approximation counts as one move for each hyperparameter.
@@ -186,7 +194,7 @@ def _fresh(structure: Structure, mode: Mode, data: Data, key: JaxArray, count: i
     return chains
 
 
-def _move(structure: Structure, chains: Chains, data: Data, key: JaxArray, moves: int) -> tuple[Chains, Array]:
+def _move(structure: Structure, chains: Chains, data: Observations, key: JaxArray, moves: int) -> tuple[Chains, Array]:
     """Advance the chains and their moments. Also return the log posterior at each chain, (S,)."""
     zeta, heights, visited = _moved(structure, chains.zeta, chains.mean, chains.cov, data, key, np.asarray(moves))
     return Chains(np.asarray(zeta), *_merged(chains, visited)), np.asarray(heights)
@@ -212,7 +220,7 @@ def _around(location: JaxArray, scale: JaxArray, key: JaxArray, count: int, roun
 
 @compiled(static=("structure",))
 def _moved(
-    structure: Structure, zeta: JaxArray, mean: JaxArray, cov: JaxArray, data: Data, key: JaxArray, moves: JaxArray
+    structure: Structure, zeta: JaxArray, mean: JaxArray, cov: JaxArray, data: Observations, key: JaxArray, moves: JaxArray
 ) -> tuple[JaxArray, JaxArray, Visited]:
     """Move the chains with the approximation q of these moments.
 

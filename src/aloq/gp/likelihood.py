@@ -7,6 +7,9 @@ zeta   (P,)          hyperparameters, see `aloq.gp.hyper`
     log p(y | zeta) = -½ yᵀK⁻¹y - Σ log L_ii - ½ n log 2π,     K = k(X, X) + sigma² I = L Lᵀ
 
 A padded row of K is a row of the identity, so it adds nothing.
+
+If a simulation only says whether something is true, y is ±1, and the likelihood is that of the sign
+of f + noise, approximately (see `aloq.gp.ep`).
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.scipy.linalg import cho_solve, solve_triangular
 
+from aloq.gp import ep
 from aloq.gp.contraction import between_pairs
 from aloq.gp.hyper import Structure
 
@@ -29,17 +33,62 @@ class Data(NamedTuple):
     y: Array  # (n,)
     mask: Array  # (n,)
 
+    def log_likelihood(self, structure: Structure, zeta: Array) -> Array:
+        """log p(y | zeta), up to the constant ½ n log 2π."""
+        return gaussian_log_density(self.covariance(structure, zeta), self.y * self.mask)
 
-def covariance(structure: Structure, zeta: Array, x: Array, mask: Array) -> Array:
+    def covariance(self, structure: Structure, zeta: Array) -> Array:
+        """The covariance that depends on zeta: (n, n)."""
+        return covariance(structure, zeta, self.x, self.mask)
+
+    def observed(self, structure: Structure, zeta: Array) -> Array:
+        """The covariance of the observations: (n, n)."""
+        return self.covariance(structure, zeta)
+
+
+class Answers(NamedTuple):
+    """Padded observations of the sign of f + noise."""
+
+    x: Array  # (n, D)
+    y: Array  # (n,) 1 for true, -1 for false
+    mask: Array  # (n,)
+
+    def log_likelihood(self, structure: Structure, zeta: Array) -> Array:
+        """log p(y | zeta), approximately."""
+        return ep.log_evidence(self.covariance(structure, zeta), self.y, self.mask)
+
+    def covariance(self, structure: Structure, zeta: Array) -> Array:
+        """The covariance of f in units of the noise, 0 in padded rows: (n, n)."""
+        return in_units_of_noise(structure, zeta, self.x, self.mask)
+
+    def observed(self, structure: Structure, zeta: Array) -> Array:
+        """The covariance of the observations of f that the answers stand for: (n, n)."""
+        k = self.covariance(structure, zeta)
+        return k + jnp.diag(ep.infer(k, self.y, self.mask).noise)
+
+
+Observations = Data | Answers
+
+
+def covariance(structure: Structure, zeta: Array, x: Array, mask: Array, noise: Array | None = None) -> Array:
     """K = k(X, X) + sigma² I, where padded rows are those of the identity: (n, n).
 
-    It is symmetric to the last bit, so factorisations need not make it so. That would compute the
+    With `noise`, (n,), each point has a noise variance of its own in the place of sigma². The result
+    is symmetric to the last bit, so factorisations need not make it so. That would compute the
     kernel twice, because XLA would not keep it in between.
     """
     hyper = structure.unpack(zeta)
     u = structure.warp(hyper, x, structure.columns)
     pairs = mask[:, None] * mask[None, :]
-    return between_pairs(structure, hyper, u, u) * pairs + jnp.diag(hyper.noise * mask + (1 - mask))
+    noise = hyper.noise if noise is None else noise
+    return between_pairs(structure, hyper, u, u) * pairs + jnp.diag(noise * mask + (1 - mask))
+
+
+def in_units_of_noise(structure: Structure, zeta: Array, x: Array, mask: Array) -> Array:
+    """k(X, X) / sigma², 0 in padded rows: (n, n)."""
+    hyper = structure.unpack(zeta)
+    u = structure.warp(hyper, x, structure.columns)
+    return between_pairs(structure, hyper, u, u) * (mask[:, None] * mask[None, :] / hyper.noise)
 
 
 @jax.custom_vjp
@@ -69,9 +118,9 @@ def _log_density_backward(saved: tuple[Array, Array], cotangent: Array) -> tuple
 gaussian_log_density.defvjp(_log_density, _log_density_backward)
 
 
-def log_likelihood(structure: Structure, zeta: Array, data: Data) -> Array:
-    """log p(y | zeta), up to the constant ½ n log 2π."""
-    return gaussian_log_density(covariance(structure, zeta, data.x, data.mask), data.y * data.mask)
+def log_likelihood(structure: Structure, zeta: Array, data: Observations) -> Array:
+    """log p(y | zeta), up to a constant."""
+    return data.log_likelihood(structure, zeta)
 
 
 def log_prior(structure: Structure, zeta: Array) -> Array:
@@ -80,22 +129,23 @@ def log_prior(structure: Structure, zeta: Array) -> Array:
     return -0.5 * jnp.sum(((zeta - mean) / sd) ** 2)
 
 
-def log_posterior(structure: Structure, zeta: Array, data: Data) -> Array:
+def log_posterior(structure: Structure, zeta: Array, data: Observations) -> Array:
     """log p(zeta | y), up to a constant."""
     return log_likelihood(structure, zeta, data) + log_prior(structure, zeta)
 
 
-def precision(structure: Structure, zeta: Array, data: Data) -> Array:
+def precision(structure: Structure, zeta: Array, data: Observations) -> Array:
     """Expected curvature of minus the log posterior: (P, P), positive definite.
 
-    F_ij = ½ tr(K⁻¹ K_i K⁻¹ K_j) plus the prior's precision.
+    F_ij = ½ tr(K⁻¹ K_i K⁻¹ K_j) plus the prior's precision. Of answers it is the curvature for the
+    observations that they stand for.
     """
     _, sd = structure.prior()
 
     def slope(direction: Array) -> Array:
-        return jax.jvp(lambda z: covariance(structure, z, data.x, data.mask), (zeta,), (direction,))[1]
+        return jax.jvp(lambda z: data.covariance(structure, z), (zeta,), (direction,))[1]
 
-    chol = jnp.linalg.cholesky(covariance(structure, zeta, data.x, data.mask), symmetrize_input=False)
+    chol = jnp.linalg.cholesky(data.observed(structure, zeta), symmetrize_input=False)
 
     def whitened(direction: Array) -> Array:
         half = solve_triangular(chol, slope(direction), lower=True)

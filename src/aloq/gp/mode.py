@@ -10,7 +10,7 @@ from jax import Array
 from jax.scipy.linalg import solve_triangular
 
 from aloq.gp.hyper import Structure
-from aloq.gp.likelihood import Data, log_posterior, precision
+from aloq.gp.likelihood import Observations, log_posterior, precision
 from aloq.numerics.bfgs import minimize
 from aloq.numerics.compiled import compiled
 
@@ -25,7 +25,7 @@ class Mode(NamedTuple):
 
 
 @compiled(static=("structure",))
-def find_mode(structure: Structure, start: Array, data: Data) -> Mode:
+def find_mode(structure: Structure, start: Array, data: Observations) -> Mode:
     """Climb from `start`, (P,), to a mode of the log posterior, and measure its curvature."""
     _, sd = structure.prior()
     cost = jax.value_and_grad(lambda zeta: -log_posterior(structure, zeta, data))

@@ -16,7 +16,8 @@ kernel.
 
 where w_t is the product of the constants of a term, and omega is drawn from the spectral density of
 the rest. If a term has an amplitude a(u) a(v), its waves are multiplied by a(u). Mean and covariance
-over all groups are those of the posterior. For a pending point, y is its predicted mean.
+over all groups are those of the posterior. For a pending point, y is its predicted mean. Points may
+have noise of their own in the place of sigma².
 
 Policies times environments need no new waves for each pair: a wave of a sum of two arguments is a
 sum of products of waves. So a grid of m policies and N environments costs one matrix product. The
@@ -34,7 +35,7 @@ from jax import Array, lax, random
 
 from aloq.gp.contraction import amplitudes, between_pairs, environment_parts, policy_parts
 from aloq.gp.hyper import Hyper, Structure
-from aloq.gp.posterior import Conditioned, Points, extended
+from aloq.gp.posterior import Conditioned, NoiseOf, Points, axes_of_samples, extended, of_a_return
 from aloq.numerics.waves import cosine_and_sine
 
 
@@ -76,18 +77,20 @@ class Spread(NamedTuple):
 def draw(structure: Structure, given: Conditioned, points: Points, key: Array, frequencies: int, paths: int) -> Paths:
     """Draw `paths` paths for each group, which is a hyperparameter sample of `given`."""
 
-    def one(hyper: Hyper, inputs: Array, whitener: Array, weights: Array, key: Array) -> tuple[Array, ...]:
+    def one(hyper: Hyper, inputs: Array, whitener: Array, weights: Array, key: Array, y: Array, own: Array | None) -> tuple[Array, ...]:
         k_frequencies, k_waves, k_noise = random.split(key, 3)
         omega = _frequencies(structure, hyper, k_frequencies, frequencies)
         waves = _waves(structure, hyper, k_waves, frequencies, paths)
-        noise = jnp.sqrt(hyper.noise) * _rows(k_noise, len(points.y), paths)
+        std = jnp.sqrt(hyper.noise) if own is None else jnp.sqrt(own)[:, None]
+        noise = std * _rows(k_noise, len(y), paths)
         predicted = between_pairs(structure, hyper, inputs, inputs) @ weights
-        target = jnp.where(points.told > 0, points.y, predicted)[:, None]
+        target = jnp.where(points.told > 0, y, predicted)[:, None]
         residual = (target - _prior(structure, hyper, omega, waves, inputs) - noise) * points.known[:, None]
         return omega, waves, whitener.T @ (whitener @ residual), random.key_data(k_noise)
 
     keys = random.split(random.wrap_key_data(key), len(given.weights))
-    omega, waves, updates, rest = jax.vmap(one)(given.hyper, given.inputs, given.whitener, given.weights, keys)
+    every = jax.vmap(one, in_axes=(0, 0, 0, 0, 0, *axes_of_samples(points)))
+    omega, waves, updates, rest = every(given.hyper, given.inputs, given.whitener, given.weights, keys, points.y, points.noise)
     return Paths(given, omega, waves, updates, rest)
 
 
@@ -172,19 +175,19 @@ def at_pairs(structure: Structure, paths: Paths, x: Array) -> Array:
     return jax.vmap(one)(given.hyper, given.inputs, paths.frequencies, paths.waves, paths.updates).reshape(-1, len(x))
 
 
-def awaiting(structure: Structure, paths: Paths, x: Array) -> Paths:
+def awaiting(structure: Structure, paths: Paths, x: Array, noise_of: NoiseOf = of_a_return) -> Paths:
     """Return the paths with one more pair, (D,), out for simulation, at its predicted mean.
 
     With K⁻¹k the weights of the data in the prediction at x, and V its variance with noise, a path
     moves by c (k(., x) - k(., X) K⁻¹k), c = (E f(x) - f(x) - ε) / V.
     """
     given, place = paths.given, jnp.sum(paths.given.known).astype(int)
-    grown, step = extended(structure, given, x)
+    grown, step = extended(structure, given, x, noise_of)
     here = at_pairs(structure, paths, x[None]).reshape(len(step.variance), -1)  # (g, p)
     noise = jax.vmap(lambda key, i: random.normal(random.fold_in(random.wrap_key_data(key), i), (here.shape[1],)), (0, None))(
         paths.key, place
     )
-    gap = step.mean[:, None] - here - jnp.sqrt(given.hyper.noise)[:, None] * noise
+    gap = step.mean[:, None] - here - jnp.sqrt(step.noise)[:, None] * noise
     c = gap / step.variance[:, None]
     updates = (paths.updates - step.weights[:, :, None] * c[:, None]).at[:, place].set(c)
     return paths._replace(given=grown, updates=updates)

@@ -33,7 +33,7 @@ from jax import Array, lax, random
 from jax.scipy.linalg import solve_triangular
 
 from aloq.gp.hyper import Structure
-from aloq.gp.likelihood import Data, log_posterior, log_prior
+from aloq.gp.likelihood import Observations, log_posterior, log_prior
 from aloq.numerics.compiled import compiled
 
 NU = 6
@@ -138,7 +138,7 @@ class _Chains(NamedTuple):
 
 @compiled(static=("structure",))
 def advance(
-    structure: Structure, zeta: Array, q: Student, refuge: Array, data: Data, key: Array, moves: Array
+    structure: Structure, zeta: Array, q: Student, refuge: Array, data: Observations, key: Array, moves: Array
 ) -> tuple[Array, Array, Visited, Array]:
     """Let every chain make `moves` moves.
 

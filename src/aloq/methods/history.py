@@ -24,6 +24,7 @@ class History:
     failed: Array  # (q, D)
     asked: int  # trials so far, whatever their outcome: n + p + q
     deterministic: bool  # whether some pairs were simulated again, and always gave exactly the same
+    booleans: tuple[bool, ...]  # (Q,) which measures are true or false, as 1 or 0
     # (n,) whether the user brought the pair along. No method has asked for such a pair.
     added: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=bool))
 
@@ -47,11 +48,13 @@ class History:
         asked: int,
         measures: Array | None = None,
         added: NDArray[np.bool_] | None = None,
+        booleans: tuple[bool, ...] | None = None,
     ) -> History:
         """Return a history. Finds out whether the simulator repeats itself exactly."""
         known = np.empty((len(values), 0)) if measures is None else measures
         own = np.zeros(len(values), dtype=bool) if added is None else added
-        return cls(told, values, known, pending, failed, asked, repeats_exactly(told, values, known), own)
+        flags = (False,) * known.shape[1] if booleans is None else booleans
+        return cls(told, values, known, pending, failed, asked, repeats_exactly(told, values, known), flags, own)
 
     def distinct(self) -> History:
         """Return the history with each told pair once, if the simulator repeats itself exactly.

@@ -6,6 +6,10 @@ g      hyperparameter samples of each measure
 Each measure has its own chains and its own scale. It learns from the trials in which it exists. The
 kernel has main effects. So a measure that does not depend on the environment, or on the policy, is
 recognised by small amplitudes of the other terms.
+
+A measure that is true or false is the sign of a latent quantity plus noise, and has the Gaussian
+process of that quantity (see `aloq.gp.ep`). Only the ratio of its variance to that of the noise
+matters. The broad prior of the noise allows cliffs that are sharp, and answers that are random.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import numpy as np
 from aloq.gp.fit import Chains, Scale, update
 from aloq.gp.hyper import Structure
 from aloq.gp.kernel import Constant, Kernel, Matern52, Prior, Same, check_prior
+from aloq.gp.likelihood import Answers, Data
 from aloq.gp.posterior import Points
 from aloq.methods.history import Array, History
 from aloq.methods.interface import State
@@ -80,9 +85,9 @@ class MeasuresModel:
         if state is not None and self.learnt(history, state, lag):
             return state
         known = history.distinct()
-        parts = [_existing(known.told, values) for values in known.measures.T]
+        parts = [_existing(known, q) for q in range(known.measures.shape[1])]
         before: Sequence[Chains | None] = _chains(state) or [None for _ in parts]
-        chains = _update_all(self.structure(encoding), parts, before, samples, seed)
+        chains = _update_all(self.structure(encoding), parts, before, samples, seed, history.booleans)
         return {"measures": [state_of_chains(each) for each in chains], "told": len(known.told), "seed": seed}
 
     def learnt(self, history: History, state: State | None, lag: float) -> bool:
@@ -97,7 +102,7 @@ class MeasuresModel:
             raise ProblemError("A model must learn before it believes, but the state holds no samples of its hyperparameters.")
         history = history.distinct()
         padded = padded_size(len(history.known) + room)
-        known = [_points(history, values, padded) for values in history.measures.T]
+        known = [_points(history, q, padded) for q in range(history.measures.shape[1])]
         points: Points = jax.tree.map(lambda *parts: np.stack(parts), *[part for part, _ in known])
         scale, seed = value_scale(history.values), [*state["seed"], len(history.told)]
         theta, weights = judged_in(encoding, history.told[:, encoding.policy_dim :], history.values, [*seed, 0])
@@ -106,7 +111,8 @@ class MeasuresModel:
         keys = np.random.default_rng([*seed, 1]).integers(2**32, size=(len(known), 2), dtype=np.uint32)
         zeta, size = np.stack([each.zeta for each in chains]), (self.frequencies, self.draws)
         structure = self.structure(encoding)
-        belief = _believe(structure, valuation, zeta, points, theta, weights, units, simulated, keys, *size, encoding.objective)
+        given = theta, weights, units, simulated, keys, *size, encoding.objective, history.booleans
+        belief = _believe(structure, valuation, zeta, points, *given)
         return ScaledBelief(encoding, belief, scale)
 
 
@@ -129,30 +135,44 @@ def _valuation(encoding: Encoding) -> Valuation:
     return encoding.valuation
 
 
-def _existing(told: Array, values: Array) -> tuple[Array, Array]:
-    """Return the pairs where a measure exists, and its standardised values there."""
+def _existing(history: History, q: int) -> tuple[Array, Array]:
+    """Return the pairs where measure q exists, and its standardised values there.
+
+    True and false are 1 and -1.
+    """
+    values = history.measures[:, q]
     exists = np.isfinite(values)
-    return told[exists], _scale(values).standardise(values[exists])
+    known = 2 * values[exists] - 1 if history.booleans[q] else _scale(history, q).standardise(values[exists])
+    return history.told[exists], known
 
 
-def _scale(values: Array) -> Scale:
+def _scale(history: History, q: int) -> Scale:
+    values = history.measures[:, q]
     exists = np.isfinite(values)
-    return Scale.of(values[exists]) if exists.any() else Scale(0.0, 1.0)
+    return Scale.of(values[exists]) if exists.any() and not history.booleans[q] else Scale(0.0, 1.0)
 
 
-def _points(history: History, values: Array, size: int) -> tuple[Points, Scale]:
+def _points(history: History, q: int, size: int) -> tuple[Points, Scale]:
     """Return the padded points of one measure and its scale. Pairs that are out follow the told."""
-    x, y = _existing(history.told, values)
+    x, y = _existing(history, q)
     known = np.concatenate([x, history.pending])
     parts: list[Any] = [pad(part, size) for part in (known, y, np.ones(len(y)), np.ones(len(known)))]
-    return Points(*parts), _scale(values)
+    return Points(*parts), _scale(history, q)
 
 
 @keep_last_result
 def _update_all(
-    structure: Structure, parts: list[tuple[Array, Array]], before: Sequence[Chains | None], samples: int, seed: list[int]
+    structure: Structure,
+    parts: list[tuple[Array, Array]],
+    before: Sequence[Chains | None],
+    samples: int,
+    seed: list[int],
+    booleans: tuple[bool, ...],
 ) -> list[Chains]:
-    return [update(structure, *part, chains, samples, [*seed, q]) for q, (part, chains) in enumerate(zip(parts, before, strict=True))]
+    return [
+        update(structure, *part, chains, samples, [*seed, q], Answers if boolean else Data)
+        for q, (part, chains, boolean) in enumerate(zip(parts, before, booleans, strict=True))
+    ]
 
 
 _believe = keep_last_result(believe)

@@ -43,8 +43,9 @@ class Problem(EqualAsJSON):
 
     `measures` names quantities that the simulator reports in a dict in place of one number, and
     `value` is the formula for what they are worth: the return. Its names are measures, policy and
-    environment variables (see `aloq.problem.formula`). A measure may be NaN where it does not
-    exist, if the value there does not need it.
+    environment variables (see `aloq.problem.formula`). A measure is a number, or in all trials True
+    or False, which count as 1 and 0. It may be NaN where it does not exist, if the value there does
+    not need it.
 
     `bounds` are the least and the highest return that are possible at all, such as (0.0, None) for
     a cost that is never negative. Give what is known for certain: returns outside are refused.

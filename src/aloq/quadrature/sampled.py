@@ -16,22 +16,30 @@ axis s of `Belief` has one slice. What a simulation of a pair x would tell about
 variance of F that the measures at x, and their value, explain linearly:
 
     Cᵀ V⁻¹ C,   C = Cov(z, F(pi)),   V = Cov(z, z) + noise,   z = (h_1(x), ..., h_Q(x), g(x))
+
+A boolean is the sign of a latent quantity e plus noise. In the place of h there is, on each path,
+the probability that it is true, Phi(e / sigma), whose noise is that of one draw from it. The formula
+is computed with the boolean true and with it false, and averaged by that probability.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax, random
 from jax.typing import ArrayLike
 
+from aloq.gp import ep
 from aloq.gp.hyper import Structure
 from aloq.gp.paths import Group, Paths, Section, Spread, at_pairs, at_policies, awaiting, draw, groups, section, spread
-from aloq.gp.posterior import FLOOR, Points, condition
+from aloq.gp.posterior import FLOOR, Points, as_observations, condition, of_an_answer
 from aloq.numerics.compiled import compiled
 from aloq.problem.objective import Expectation, Objective
 from aloq.problem.valuation import Valuation
@@ -41,8 +49,13 @@ from aloq.quadrature.risk import evaluate
 RIDGE = 1e-3
 # A quantity whose standard deviation over the draws is below this part of its scale is known.
 KNOWN = 1e-6
+# The formula is computed with each of so many booleans true and false. Any other counts as what is
+# likelier.
+WEIGHED = 4
 # The most policies whose draws are computed at once. More would not fit into the cache of a core.
 BLOCK = 200
+
+Answered = tuple[Array | float, Array]  # a probability, and measures
 
 
 class Units(NamedTuple):
@@ -60,7 +73,7 @@ class Units(NamedTuple):
 @partial(
     jax.tree_util.register_dataclass,
     data_fields=("paths", "theta", "weights", "units", "simulated"),
-    meta_fields=("structure", "valuation", "objective"),
+    meta_fields=("structure", "valuation", "objective", "booleans"),
 )
 @dataclass(frozen=True, eq=False)
 class Sampled:
@@ -73,6 +86,7 @@ class Sampled:
     weights: Array  # (N,)
     units: Units
     simulated: Array  # (k, D) pairs at which the noise of a value is measured
+    booleans: tuple[bool, ...]  # (Q,) which quantities are the latent ones of booleans
     objective: Objective = Expectation()  # noqa: RUF009  # frozen
 
     @property
@@ -82,9 +96,15 @@ class Sampled:
     @property
     def noise(self) -> Array:
         """The mean square by which noise of the measures moves the value at simulated pairs: (1,)."""
-        h, (pi, theta) = self._measures_at(self.simulated), self._split(self.simulated)
+        latent, (pi, theta) = self._latent_at(self.simulated), self._split(self.simulated)
+        own = self._noise_of_draws()
         std = jnp.sqrt(jnp.mean(self.paths.given.hyper.noise, axis=1))[:, None, None]
-        gap = self._value(h + std * random.normal(random.key(0), h.shape), pi, theta) - self._value(h, pi, theta)
+        if any(self.booleans):
+            std = jnp.where(self._flags(own), jnp.sqrt(own), std)
+        seen = latent + std * random.normal(random.key(0), latent.shape)
+        if any(self.booleans):
+            seen = jnp.where(self._flags(seen), seen > 0, seen)
+        gap = self._value(seen, pi, theta) - self._value(self._measured(latent, own), pi, theta)
         return jnp.mean(gap**2)[None]
 
     def draws(self, pi: Array) -> Array:
@@ -105,6 +125,7 @@ class Sampled:
     def _objective(self, group: Group, spread: Spread, pi: Array) -> Array:
         """F_s of policies (m, d) on the paths of one group of each measure: (m, p)."""
         h = jax.vmap(lambda *pair: at_policies(self.structure, pair[0], pair[1], pi))(group, spread)  # (Q, m, p, N)
+        h = self._measured(h, group.hyper.noise[:, None, None, None])
         return evaluate(self.objective, self._value(h, pi[:, None, None], self.theta), self.weights)
 
     def mean(self, pi: Array) -> Array:
@@ -132,32 +153,100 @@ class Sampled:
 
     def variance_reduction(self, pi: Array, x: Array) -> Array:
         h = self._measures_at(x)
+        answered = self._answered(h)
+        values = [self._value_of(given, *self._split(x)) for _, given in answered]
         # If the value is the measure itself, it is as noisy, and tells nothing more.
-        z = h if self.valuation.identity else jnp.concatenate([h, self._value(h, *self._split(x))[None]])  # (Q + 1, S, q)
+        z = h if self.valuation.identity else jnp.concatenate([h, _average(answered, values)[None]])  # (Q + 1, S, q)
+        noise, between = self._noise_around(z, answered, values)
         z = z - jnp.mean(z, axis=1, keepdims=True)
-        noise = jnp.append(jnp.mean(self.paths.given.hyper.noise, axis=1), 0.0)[: len(z), None]
         spread = jnp.sqrt(jnp.mean(z**2, axis=1) + noise)  # (Q + 1, q)
         unknown = jnp.mean(z**2, axis=1) > KNOWN**2
-        z = z / jnp.maximum(spread, KNOWN)[:, None]
+        scale = jnp.maximum(spread, KNOWN)
+        z = z / scale[:, None]
         c = jnp.einsum("zsq,s->qz", z, self.sites(pi[None])[:, 0]) / z.shape[1] * unknown.T
         v = jnp.einsum("asq,bsq->qab", z, z) / z.shape[1]
+        if between is not None:
+            v = v + between / (scale.T[:, :, None] * scale.T[:, None, :])
         diagonal = jnp.eye(len(z), dtype=bool)
         v = jnp.where(diagonal, 1.0 + RIDGE, v * (unknown.T[:, :, None] & unknown.T[:, None, :]))
         return jnp.einsum("qz,qz->q", c, jnp.linalg.solve(v, c[..., None])[..., 0])[None]
 
+    def _noise_around(self, z: Array, answered: list[Answered], values: list[Array]) -> tuple[Array, Array | None]:
+        """Return the noise of what is seen around z, (Q + 1, S, q): variances and covariances.
+
+        They are (Q + 1, q) and (q, Q + 1, Q + 1). The value depends on the answers that are seen,
+        and so do its noise and its covariance with them. Without booleans there are no covariances.
+        """
+        own = jnp.append(jnp.mean(self.paths.given.hyper.noise, axis=1), 0.0)[: len(z), None]
+        if not any(self.booleans):
+            return own, None
+        flags = self._flags(z[:-1, 0])
+        own = own.at[:-1].set(jnp.where(flags, 0.0, own[:-1])) + jnp.zeros_like(z[:, 0])
+        own = own.at[:-1].add(jnp.where(flags, jnp.mean(z[:-1] * (1 - z[:-1]), axis=1), 0.0))
+        covered = jnp.asarray([q in self._weighed for q in range(len(z) - 1)] + [True])[:, None, None]
+        between = jnp.zeros((z.shape[2], len(z), len(z)))
+        for (chance, given), value in zip(answered, values, strict=True):
+            gap = jnp.where(covered, jnp.concatenate([given, value[None]]) - z, 0.0)
+            between = between + jnp.einsum("sq,asq,bsq->qab", chance, gap, gap) / z.shape[1]
+        return own.at[-1].set(between[:, -1, -1]), between
+
     def awaiting(self, x: Array) -> Sampled:
-        return replace(self, paths=jax.vmap(lambda paths: awaiting(self.structure, paths, x))(self.paths))
+        number = jax.vmap(lambda paths: awaiting(self.structure, paths, x))
+        boolean = jax.vmap(lambda paths: awaiting(self.structure, paths, x, of_an_answer))
+        return replace(self, paths=_by_kind(self.booleans, number, boolean, self.paths))
 
     def _measures_at(self, x: Array) -> Array:
-        """Standardised measures at pairs (q, D): (Q, S, q)."""
+        """Standardised measures, and probabilities of booleans, at pairs (q, D): (Q, S, q)."""
+        return self._measured(self._latent_at(x), self._noise_of_draws())
+
+    def _latent_at(self, x: Array) -> Array:
+        """Standardised measures, and latent quantities of booleans, at pairs (q, D): (Q, S, q)."""
         return jax.vmap(lambda paths: at_pairs(self.structure, paths, x))(self.paths)
+
+    def _measured(self, h: Array, noise: Array) -> Array:
+        """Put probabilities in the places of latent quantities. `noise` broadcasts with h, (Q, ...)."""
+        return jnp.where(self._flags(h), ep.chance(h, noise), h) if any(self.booleans) else h
+
+    def _noise_of_draws(self) -> Array:
+        """The noise of each measure under the hyperparameters of each draw: (Q, S, 1)."""
+        return jnp.repeat(self.paths.given.hyper.noise, self.paths.updates.shape[-1], axis=1)[:, :, None]
+
+    def _flags(self, like: Array) -> Array:
+        """Return which quantities are booleans, to broadcast with an array (Q, ...)."""
+        return jnp.asarray(self.booleans).reshape(-1, *([1] * (like.ndim - 1)))
 
     def _split(self, x: Array) -> tuple[Array, Array]:
         d = self.structure.policy_dim
         return x[:, :d], x[:, d:]
 
+    @property
+    def _weighed(self) -> list[int]:
+        """The numbers of the booleans with which the formula is computed both ways."""
+        used = self.valuation.formula.names
+        return [q for q, name in enumerate(self.valuation.measures) if self.booleans[q] and name in used][:WEIGHED]
+
+    def _answered(self, h: Array) -> list[Answered]:
+        """Return all answers of the weighed booleans: their probability, and h, (Q, S, ...), with them.
+
+        There is one, whose probability is 1, if there are none.
+        """
+        if not any(self.booleans):
+            return [(1.0, h)]
+        found, likelier = list[Answered](), jnp.where(self._flags(h), h > 0.5, h)
+        for answers in itertools.product((0.0, 1.0), repeat=len(self._weighed)):
+            chance, given = jnp.ones(h.shape[1:]), likelier
+            for q, answer in zip(self._weighed, answers, strict=True):
+                chance, given = chance * (h[q] if answer else 1 - h[q]), given.at[q].set(answer)
+            found.append((chance, given))
+        return found
+
     def _value(self, h: Array, pi: Array, theta: Array) -> Array:
         """Return the standardised value of standardised measures h, (Q, S, ...): (S, ...)."""
+        answered = self._answered(h)
+        return _average(answered, [self._value_of(given, pi, theta) for _, given in answered])
+
+    def _value_of(self, h: Array, pi: Array, theta: Array) -> Array:
+        """The same, where booleans are 0 or 1."""
         units = self.units
         shape = (len(h), *([1] * (h.ndim - 1)))
         measures = h * units.measure_scale.reshape(shape) + units.measure_location.reshape(shape)
@@ -166,6 +255,33 @@ class Sampled:
         if units.low is not None or units.high is not None:
             value = jnp.clip(value, units.low, units.high)
         return (value - units.value_location) / units.value_scale
+
+
+def _average(answered: list[Answered], values: list[Array]) -> Array:
+    """Return the average of the values over the answers."""
+    parts = [chance * value for (chance, _), value in zip(answered, values, strict=True)]
+    return parts[0] if len(parts) == 1 else jnp.sum(jnp.stack(parts), axis=0)
+
+
+def _by_kind(booleans: tuple[bool, ...], number: Callable[..., Any], boolean: Callable[..., Any], *arguments: Any) -> Any:
+    """Apply a function to the parts of numbers, and another one to those of booleans.
+
+    The parts are on the leading axis Q of all arguments, and of the result.
+    """
+    if not any(booleans):
+        return number(*arguments)
+    if all(booleans):
+        return boolean(*arguments)
+    flags = np.array(booleans)
+    parts = (number, np.flatnonzero(~flags)), (boolean, np.flatnonzero(flags))
+    found = [function(*_taken(own, arguments)) for function, own in parts]
+    order = np.argsort(np.concatenate([own for _, own in parts]))
+    return jax.tree.map(lambda *each: jnp.concatenate(each)[order], *found)
+
+
+def _taken(places: Any, arguments: Any) -> Any:
+    """Return the parts at some places of the leading axis."""
+    return jax.tree.map(lambda part: part[places], arguments)
 
 
 def believe(
@@ -181,6 +297,7 @@ def believe(
     frequencies: int,
     draws: int,
     objective: Objective = Expectation(),  # noqa: B008  # frozen
+    booleans: tuple[bool, ...] | None = None,
 ) -> Sampled:
     """Return the belief given points of every measure, under hyperparameters zeta, (Q, g, P).
 
@@ -188,9 +305,24 @@ def believe(
     simulated   (k, D) some of the told pairs
     keys        (Q, 2) one for each measure
     draws       paths for each hyperparameter sample
+    booleans    (Q,) which measures are true or false: their points have y = ±1; None: none is
     """
-    paths = _paths(structure, zeta, points, keys, frequencies, draws)
-    return Sampled(structure, valuation, paths, jnp.asarray(theta), jnp.asarray(weights), units, jnp.asarray(simulated), objective)
+    booleans = booleans or (False,) * np.shape(keys)[0]
+    # Programs of their own: XLA's threads can wait for each other for ever if one program has both.
+    number = partial(_paths, structure, frequencies=frequencies, draws=draws)
+    boolean = partial(_paths_of_booleans, structure, frequencies=frequencies, draws=draws)
+    paths = _by_kind(booleans, number, boolean, zeta, points, keys)
+    over = jnp.asarray(theta), jnp.asarray(weights), units, jnp.asarray(simulated)
+    return Sampled(structure, valuation, paths, *over, booleans, objective)
+
+
+def _paths_of_booleans(structure: Structure, zeta: Array, points: Points, keys: Array, frequencies: int, draws: int) -> Paths:
+    return _paths(structure, zeta, _observations(structure, zeta, points), keys, frequencies, draws)
+
+
+@compiled(static=("structure",))
+def _observations(structure: Structure, zeta: Array, points: Points) -> Points:
+    return jax.vmap(partial(as_observations, structure))(zeta, points)
 
 
 # This takes longest to compile. The formula is no argument, so that another one needs no other program.

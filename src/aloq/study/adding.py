@@ -89,9 +89,16 @@ def _cell(problem: Problem, part: str, name: str, text: str) -> Any:
         return next((label for label in labels if _written(label, text, number)), text)
     if part == "measure" and not text:
         return math.nan
+    if part == "measure" and text.lower() in ("true", "false"):
+        return text.lower() == "true"
     if number is None:
         raise StudyError(f"There must be a number in the column {name!r}, but there is {text!r}. Correct it, or drop the line.")
     return number
+
+
+def _missing(cell: Any) -> bool:
+    """Return whether a cell of a DataFrame is empty, in a column of booleans."""
+    return type(cell).__name__ == "NAType"  # of pandas, which need not be loaded
 
 
 def _written(label: Any, text: str, number: float | None) -> bool:
@@ -134,7 +141,7 @@ def _records(
     columns: Columns,
     rows: Iterator[tuple[str, Sequence[Any]]],
     counts: bool,
-    read: Callable[[str, str, Any], Any] = lambda part, name, cell: cell,
+    read: Callable[[str, str, Any], Any] = lambda part, name, cell: math.nan if part == "measure" and _missing(cell) else cell,
 ) -> list[Record]:
     """Return the records of rows, each with the words that name it in an error.
 

@@ -164,7 +164,7 @@ class Book:
             self._handed.update(trial.id for trial in trials if to_user)
         return copy.deepcopy(trials)
 
-    def add(self, reports: Iterable[Record]) -> list[Trial]:
+    def add(self, reports: Sequence[Record]) -> list[Trial]:
         """Record results that nobody asked for, in one write. Once this returns, they are on the disk."""
         ledger = self.ledger
         with interrupts.held(), self._lock:
@@ -172,6 +172,7 @@ class Book:
             if self.journal is not None:
                 self.journal.check(ledger.log)
             before = len(ledger.entries)
+            ledger.check_kinds(reports)
             for number, report in enumerate(reports, start=before):
                 ledger.apply({"event": "add", "id": number, **report})
             self._save("They need not be added again: free space or restore access, and go on.")

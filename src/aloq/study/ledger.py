@@ -26,6 +26,7 @@ from aloq.problem.problem import Problem
 from aloq.study.adopting import fitted
 from aloq.study.checks import real, shown, storable
 from aloq.study.journal.record import Record, copied, field
+from aloq.study.returned import Kinds, booleans, kinds_with
 from aloq.study.trial import Trial
 from aloq.study.verification import Plan
 
@@ -71,7 +72,7 @@ class Entry:
     trial: Trial
     status: Status = "pending"
     value: float = math.nan
-    measures: tuple[float, ...] = ()  # in the order of the problem; empty unless told
+    measures: tuple[float, ...] = ()  # in the order of the problem; empty unless told; true and false are bools
     reason: str = ""
     seconds: float = math.nan
     added: bool = False  # nobody asked for it
@@ -104,6 +105,7 @@ class Ledger:
     def _clear(self) -> None:
         # If the problem has a failure value, these include the failures.
         self._order: list[int] = []  # (n,) ids, in order of return
+        self._kinds: Kinds = {}  # of measures
         self._returned = GrowingArray(self.points[:0])  # (n, D) points
         self._returns = GrowingArray(np.empty(0))  # (n,) in the user's units
         self._measured = GrowingArray(np.empty((0, len(self.measures))))  # (n, Q)
@@ -156,6 +158,7 @@ class Ledger:
         counts = record.get("counts")
         if not isinstance(counts, bool):
             raise StudyError(f"The field 'counts' must be true or false, but is {shown(counts)}.")
+        self.check_kinds([record])
         trial = self._placed(record)
         self.log.append(record)
         self.entries.append(Entry(trial, "told", value, measures, added=True, counts=counts))
@@ -178,6 +181,7 @@ class Ledger:
         entry = self.awaited(field(record, "id", int))
         number = entry.trial.id
         seconds = _seconds(field(record, "seconds", (int, float, type(None))))
+        self._with_kinds(self._kinds, number, measures)
         self.entries[number] = replace(entry, status=status, value=value, measures=measures, reason=reason, seconds=seconds)
         self.log.append(record)
         del self._pending[number]
@@ -206,6 +210,7 @@ class Ledger:
         entry = self.settled(field(record, "id", int))
         number = entry.trial.id
         new = replace(entry, **changes)
+        self._check_kind(new)
         before = self.told if entry.status == "told" else self.failed
         if new.status != entry.status:
             before.remove(number)
@@ -230,8 +235,27 @@ class Ledger:
             self._returned.append(self.points[number])
             self._returns.append(value)
             self._measured.append(entry.measures)
+            self._kinds = self._with_kinds(self._kinds, number, entry.measures)
             self._unasked.append(entry.added)
             self._beside += not entry.counts
+
+    def check_kinds(self, reports: Iterable[Record]) -> None:
+        """Raise StudyError if a result that is about to be added is of another kind than the others."""
+        kinds = self._kinds
+        for number, report in enumerate(reports, start=len(self.entries)):
+            kinds = self._with_kinds(kinds, number, _measures(report, self.measures))
+
+    def _with_kinds(self, kinds: Kinds, number: int, measures: tuple[float, ...]) -> Kinds:
+        return kinds_with(kinds, number, dict(zip(self.measures, measures, strict=False)))
+
+    def _check_kind(self, changed: Entry) -> None:
+        """Raise StudyError if a changed trial is of another kind than the others."""
+        kinds: Kinds = {}
+        for number in self._order:
+            if number != changed.trial.id:
+                kinds = self._with_kinds(kinds, number, self.entries[number].measures)
+        if changed.status == "told":
+            self._with_kinds(kinds, changed.trial.id, changed.measures)
 
     def _verified(self, record: Record) -> None:
         number = field(record, "plan", int)
@@ -327,6 +351,7 @@ class Ledger:
             asked=len(self.entries),
             measures=self._measured.rows.copy(),
             added=self._unasked.rows.copy(),
+            booleans=booleans(self._kinds, self.measures),
         )
 
     def simulated(self, policy: NDArray[np.float64]) -> dict[str, Any] | None:
@@ -345,7 +370,7 @@ def _measures(record: Record, names: tuple[str, ...]) -> tuple[float, ...]:
     told = field(record, "measures", dict)
     if tuple(told) != names:
         raise StudyError(f"The field 'measures' must hold {', '.join(names)}, but holds {shown(list(told))}.")
-    return tuple(math.nan if value is None else real(value) for value in told.values())
+    return tuple(math.nan if value is None else value if isinstance(value, bool) else real(value) for value in told.values())
 
 
 def _way_out(entry: Entry) -> str:

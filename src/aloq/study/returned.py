@@ -1,4 +1,7 @@
-"""What a simulation returned: a number, or a dict of measures from which the value follows."""
+"""What a simulation returned: a number, or a dict of measures from which the value follows.
+
+A measure is a float, which may be NaN, or a bool. Each is one of the two in all trials of a study.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,14 @@ from aloq.study.checks import NotANumberError, number, real, shown
 from aloq.study.trial import Trial
 
 Told = SupportsFloat | Mapping[str, SupportsFloat]
+Kinds = dict[str, tuple[bool, int]]  # by measure: whether it is true or false, and the first trial that said so
 
 
 class Returned(NamedTuple):
     """The value of a simulation, and the measures that it follows from."""
 
     value: float
-    measures: dict[str, float]  # in the order of the problem; NaN where one does not exist
+    measures: dict[str, float]  # in the order of the problem; NaN where one does not exist; true and false are bools
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of a record. JSON has no NaN, so a missing measure becomes null."""
@@ -32,13 +36,13 @@ class Returned(NamedTuple):
 def floats(given: Any) -> float | dict[str, float]:
     """Return a return as floats, whatever types it is made of.
 
-    A number must be finite. A measure may be NaN.
+    A number must be finite. A measure may be NaN, or a bool.
     """
     return float_measures(given) if isinstance(given, Mapping) else real(given)
 
 
 def float_measures(given: Mapping[Any, Any]) -> dict[str, float]:
-    """Return measures as floats. Each must be finite, or NaN."""
+    """Return measures as floats and bools. A number must be finite, or NaN."""
     return {name: _measure(name, value) for name, value in given.items()}
 
 
@@ -91,15 +95,39 @@ def _checked(valuation: Valuation, given: Any, way_out: str) -> dict[str, float]
 
 def _measure(name: Any, value: Any) -> float:
     rule = f"The measure {shown(name)} must be"
-    if isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b":
-        raise NotANumberError(
-            f"{rule} a number, but {shown(value)} came. Report the margin, not the verdict: by how much the wall was missed, say, where "
-            "below 0 is a collision."
-        )
+    if _true_or_false(value):
+        return bool(value)
     found = number(value, rule)
     if math.isinf(found):
         raise StudyError(f"{rule} finite, or NaN where it does not exist, but {shown(value)} came.")
     return found
+
+
+def _true_or_false(value: Any) -> bool:
+    """Return whether a value is a bool of Python, or of an array library."""
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    return isinstance(value, bool) or (kind == "b" and getattr(value, "shape", None) == ())
+
+
+def kinds_with(kinds: Kinds, trial: int, measures: Mapping[str, float]) -> Kinds:
+    """Return the kinds of measures with those of one more trial. Raises StudyError if they differ."""
+    found = dict(kinds)
+    for name, value in measures.items():
+        if math.isnan(value):
+            continue
+        boolean, first = found.setdefault(name, (isinstance(value, bool), trial))
+        if boolean != isinstance(value, bool):
+            before = "true or false" if boolean else "a number"
+            raise StudyError(
+                f"The measure {name!r} must be true or false in all trials, or a number in all trials, but it was {before} in trial "
+                f"{first}, and {shown(value)} came for trial {trial}. Report {before} here too, or use two names in a new study."
+            )
+    return found
+
+
+def booleans(kinds: Kinds, names: tuple[str, ...]) -> tuple[bool, ...]:
+    """Return for each measure whether it is true or false. Without any value it is not."""
+    return tuple(kinds.get(name, (False, 0))[0] for name in names)
 
 
 def _unusable(valuation: Valuation, measures: Mapping[str, float], value: float, trial: int) -> str:

@@ -27,7 +27,7 @@ def table(ledger: Ledger) -> pd.DataFrame:
         "id": pd.Series([entry.trial.id for entry in entries], dtype="int64"),
         "state": pd.Series([entry.status for entry in entries], dtype="object"),
         "value": _numbers([entry.value for entry in entries]),
-        **{f"measure.{name}": _numbers([row[q] for row in measured]) for q, name in enumerate(ledger.measures)},
+        **{f"measure.{name}": _measure([row[q] for row in measured]) for q, name in enumerate(ledger.measures)},
         **{f"policy.{axis.name}": _column(axis, [entry.trial.policy[axis.name] for entry in entries]) for axis in policy},
         **{f"environment.{axis.name}": _column(axis, [entry.trial.environment[axis.name] for entry in entries]) for axis in environment},
         "reason": pd.Series([entry.reason for entry in entries], dtype="object"),
@@ -40,6 +40,15 @@ def _numbers(values: list[float]) -> pd.Series[Any]:
     import pandas as pd
 
     return pd.Series(values, dtype="float64")
+
+
+def _measure(values: list[float]) -> pd.Series[Any]:
+    """Return the values of a measure. If it is true or false, missing ones are pandas' NA."""
+    import pandas as pd
+
+    if not any(isinstance(value, bool) for value in values):
+        return _numbers(values)
+    return pd.Series([value if isinstance(value, bool) else None for value in values], dtype="boolean")
 
 
 def _column(axis: Axis, values: list[Any]) -> pd.Series[Any]:

@@ -62,8 +62,8 @@ def simulator(
     `measures` are those of the problem, if it has any. The simulator then returns a dict of them,
     each averaged over episodes. They are names of entries of `info` in the last step, or
     `episode_return` (the sum of the rewards) or `episode_length` (the number of steps). Or they are
-    a function of the Trajectory of an episode that returns a dict of numbers, with NaN where one
-    does not exist.
+    a function of the Trajectory of an episode that returns a dict of numbers or booleans, with NaN
+    where one does not exist.
 
     Every simulation makes an environment and closes it. A reward that is not finite raises an
     error, and the trial fails. If the simulator is used in other processes, `make_env`, `policy`

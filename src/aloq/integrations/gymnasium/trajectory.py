@@ -72,8 +72,13 @@ def made(measures: Callable[[Trajectory], Mapping[str, Any]], trajectory: Trajec
 
 
 def averaged(episodes: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return each measure, averaged over episodes. It is NaN if it does not exist in one of them."""
+    """Return each measure, averaged over episodes. It is NaN if it does not exist in one of them.
+
+    What is true or false stays so in one episode. Over several it is the share in which it is true.
+    """
     first = episodes[0]
+    if len(episodes) == 1:
+        return dict(first)
     for other in episodes:
         if other.keys() != first.keys():
             raise ProblemError(

@@ -26,7 +26,7 @@ from aloq.integrations.optuna.parameters import SearchFrame, stored
 from aloq.methods.history import Array, History
 from aloq.problem.errors import ProblemError, SimulatorWarning, StudyError, nearest
 from aloq.study.checks import NotANumberError
-from aloq.study.returned import Returned, null_as_nan, returned
+from aloq.study.returned import Kinds, Returned, booleans, kinds_with, null_as_nan, returned
 from aloq.study.trial import Trial as Pair
 
 PREFIX = "environment."
@@ -88,6 +88,7 @@ class Records:
     history: History
     points: Array  # (n, D) of `policies`
     policies: list[dict[str, float]]  # as Optuna stores them
+    kinds: Kinds  # of measures
 
     def exact(self, x: Array) -> dict[str, float] | None:
         """Return the parameters of the first trial whose policy is x, (d,), bit for bit.
@@ -113,7 +114,7 @@ def read(trials: Sequence[FrozenTrial], number: int | None, frame: SearchFrame) 
     points: list[Array] = []
     policies: list[dict[str, float]] = []
     results: list[Returned] = []
-    silent = 0
+    silent, kinds = 0, Kinds()
     rows: dict[str, list[int]] = {"told": [], "pending": [], "failed": []}
     for trial in trials:
         if trial.number == number or trial.state == TrialState.WAITING:
@@ -124,7 +125,7 @@ def read(trials: Sequence[FrozenTrial], number: int | None, frame: SearchFrame) 
         except (KeyError, ValueError):  # a parameter is missing, or a parameter or the environment does not fit the problem
             silent += trial.state.is_finished() and (number is None or trial.number < number)
             continue
-        outcome, result = _outcome(trial, frame, policy)
+        outcome, result, kinds = _outcome(trial, frame, policy, kinds)
         rows[outcome].append(len(points))
         results.append(result)
         points.append(point)
@@ -134,7 +135,8 @@ def read(trials: Sequence[FrozenTrial], number: int | None, frame: SearchFrame) 
     asked = len(points) if number is None else sum(trial.number < number for trial in trials) - silent
     values = problem.sign * np.array([results[row].value for row in told])
     measures = np.array([list(results[row].measures.values()) for row in told]).reshape(len(told), len(problem.measures))
-    return Records(History.of(every[told], values, every[pending], every[failed], asked, measures), every, policies)
+    flags = booleans(kinds, problem.measures)
+    return Records(History.of(every[told], values, every[pending], every[failed], asked, measures, booleans=flags), every, policies, kinds)
 
 
 def result(trial: FrozenTrial, frame: SearchFrame, policy: Mapping[str, float]) -> Returned:
@@ -155,10 +157,11 @@ def check_measures(trials: Sequence[FrozenTrial], trial: FrozenTrial, frame: Sea
     """
     if not frame.space or not _environment(trial):
         return
+    known = read(trials, None, frame)
     try:
-        result(trial, frame, _policy(trial, frame.space))
+        kinds_with(known.kinds, trial.number, result(trial, frame, _policy(trial, frame.space)).measures)
     except StudyError as error:
-        if isinstance(error, NotANumberError) and not len(read(trials, None, frame).history.told):
+        if isinstance(error, NotANumberError) and not len(known.history.told):
             raise
         warnings.warn(f"Trial {trial.number} counts as failed. {error}", SimulatorWarning, stacklevel=2)
 
@@ -176,14 +179,16 @@ def _measures(trial: FrozenTrial, names: tuple[str, ...]) -> dict[str, Any]:
     return null_as_nan({name: trial.user_attrs[name] for name in names})
 
 
-def _outcome(trial: FrozenTrial, frame: SearchFrame, policy: Mapping[str, float]) -> tuple[str, Returned]:
+def _outcome(trial: FrozenTrial, frame: SearchFrame, policy: Mapping[str, float], kinds: Kinds) -> tuple[str, Returned, Kinds]:
+    """Return the outcome of a trial, what it returned, and the kinds of measures so far."""
     if trial.state == TrialState.RUNNING:
-        return "pending", _NOTHING
+        return "pending", _NOTHING, kinds
     if trial.state == TrialState.COMPLETE:
         with contextlib.suppress(StudyError):
-            return "told", result(trial, frame, policy)
+            found = result(trial, frame, policy)
+            return "told", found, kinds_with(kinds, trial.number, found.measures)
     failure_value = frame.problem.failure_value
-    return ("failed", _NOTHING) if failure_value is None else ("told", Returned(failure_value, {}))
+    return *(("failed", _NOTHING) if failure_value is None else ("told", Returned(failure_value, {}))), kinds
 
 
 def _policy(trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> dict[str, float]:

@@ -306,3 +306,18 @@ def test_the_past_of_a_study_with_added_results(problem: Problem) -> None:
     past = study.past()
     assert sorted(past) == [1, 2, 3, 4]
     assert {best.mean for best in past.values()} == {1e3}
+
+
+def test_an_environment_that_cannot_occur_does_not_stand_for_one_that_can() -> None:
+    """Two of three environments and one in between are known of a policy. The third is still worth a simulation."""
+    problem = Problem({"x": (0.0, 1.0)}, {"load": Discrete([0.0, 2.0, 9.0], p=[0.9, 0.09, 0.01])})
+    study = Study(problem, Alert())
+    for load in (0.0, 0.0, 1.0, 2.0):  # the first two agree: the simulator repeats itself
+        study.add({"x": 0.5}, {"load": load}, -load)
+    history = study._book.ledger.history()
+    assert history.deterministic
+    np.testing.assert_array_equal(history.between, [False, False, True, False])
+    np.testing.assert_array_equal(history.distinct().between, [False, True, False])
+    assert not history.exhausted(np.array([0.5]), 3)
+    study.add({"x": 0.5}, {"load": 9.0}, -9.0)
+    assert study._book.ledger.history().exhausted(np.array([0.5]), 3)

@@ -27,15 +27,22 @@ class History:
     booleans: tuple[bool, ...]  # (Q,) which measures are true or false, as 1 or 0
     # (n,) whether the user brought the pair along. No method has asked for such a pair.
     added: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=bool))
+    # (n,) whether it is an added pair whose environment cannot occur: it lies between possible ones
+    between: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=bool))
 
     def __post_init__(self) -> None:
-        if not len(self.added):
-            object.__setattr__(self, "added", np.zeros(len(self.told), dtype=bool))
-        if not len(self.told) == len(self.values) == len(self.measures) == len(self.added):
+        for name in ("added", "between"):
+            if not len(getattr(self, name)):
+                object.__setattr__(self, name, np.zeros(len(self.told), dtype=bool))
+        if not len(self.told) == len(self.values) == len(self.measures):
             raise ValueError(
-                "A history has one value, one row of measures and one mark for each told pair, but got "
-                f"{len(self.told)} pairs, {len(self.values)} values, {len(self.measures)} rows of measures and {len(self.added)} marks. "
-                "Make one with `History.of`."
+                "A history has one value and one row of measures for each told pair, but got "
+                f"{len(self.told)} pairs, {len(self.values)} values and {len(self.measures)} rows of measures. Make one with `History.of`."
+            )
+        if not len(self.told) == len(self.added) == len(self.between):
+            raise ValueError(
+                f"A history says of each told pair whether it was added, but got {len(self.told)} pairs, and marks for "
+                f"{len(self.added)} and {len(self.between)}. Make one with `History.of`."
             )
 
     @classmethod
@@ -49,12 +56,14 @@ class History:
         measures: Array | None = None,
         added: NDArray[np.bool_] | None = None,
         booleans: tuple[bool, ...] | None = None,
+        between: NDArray[np.bool_] | None = None,
     ) -> History:
         """Return a history. Finds out whether the simulator repeats itself exactly."""
         known = np.empty((len(values), 0)) if measures is None else measures
-        own = np.zeros(len(values), dtype=bool) if added is None else added
+        nowhere = np.zeros(len(values), dtype=bool)
+        marks = nowhere if added is None else added, nowhere if between is None else between
         flags = (False,) * known.shape[1] if booleans is None else booleans
-        return cls(told, values, known, pending, failed, asked, repeats_exactly(told, values, known), flags, own)
+        return cls(told, values, known, pending, failed, asked, repeats_exactly(told, values, known), flags, *marks)
 
     def distinct(self) -> History:
         """Return the history with each told pair once, if the simulator repeats itself exactly.
@@ -67,7 +76,8 @@ class History:
             return self
         _, first = np.unique(self.told, axis=0, return_index=True)
         first.sort()
-        return replace(self, told=self.told[first], values=self.values[first], measures=self.measures[first], added=self.added[first])
+        rows = {name: getattr(self, name)[first] for name in ("told", "values", "measures", "added", "between")}
+        return replace(self, **rows)
 
     def awaiting(self, point: Array) -> History:
         """Return the history with one more pair, (D,), asked for."""
@@ -84,7 +94,7 @@ class History:
 
         They are out for simulation, failed, or known and sure to repeat.
         """
-        known = self.told if self.deterministic else self.told[:0]
+        known = self.told[~self.between] if self.deterministic else self.told[:0]
         return np.concatenate([self.pending, self.failed, known])
 
     def taken(self, pi: Array) -> Array:

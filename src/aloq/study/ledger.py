@@ -110,6 +110,7 @@ class Ledger:
         self._returns = GrowingArray(np.empty(0))  # (n,) in the user's units
         self._measured = GrowingArray(np.empty((0, len(self.measures))))  # (n, Q)
         self._unasked = GrowingArray(np.empty(0, dtype=bool))  # (n,) whether it was added
+        self._between = GrowingArray(np.empty(0, dtype=bool))  # (n,) whether its environment cannot occur
         self._beside = 0  # returns that are not among the evaluations
 
     @classmethod
@@ -237,6 +238,7 @@ class Ledger:
             self._measured.append(entry.measures)
             self._kinds = self._with_kinds(self._kinds, number, entry.measures)
             self._unasked.append(entry.added)
+            self._between.append(entry.added and not self._possible(self.points[number]))
             self._beside += not entry.counts
 
     def check_kinds(self, reports: Iterable[Record]) -> None:
@@ -264,6 +266,10 @@ class Ledger:
         value = real(field(record, "value", (int, float))) if "value" in record else self._failure_value
         self.plans[number] = self.plans[number].with_outcome(record, value)
         self.log.append(record)
+
+    def _possible(self, point: NDArray[np.float64]) -> bool:
+        t = point[self.encoding.policy_dim :]
+        return np.array_equal(self.encoding.snap_environments(t[None])[0], t)
 
     def take_back(self, count: int) -> None:
         """Remove the last `count` records, which must all be asks."""
@@ -352,6 +358,7 @@ class Ledger:
             measures=self._measured.rows.copy(),
             added=self._unasked.rows.copy(),
             booleans=booleans(self._kinds, self.measures),
+            between=self._between.rows.copy(),
         )
 
     def simulated(self, policy: NDArray[np.float64]) -> dict[str, Any] | None:

@@ -216,7 +216,7 @@ class Study:
 
         `value` is a number, or a dict if the problem has measures. The pair must be one that the
         problem can express. The result is known at once, but is not among the `evaluations`,
-        unless it `counts`. Once this returns, it is on the disk.
+        unless it `counts`. What is added twice is there twice. Once this returns, it is on the disk.
         """
         return self._book.add([added(self._problem, policy, environment, value, counts)])[0]
 

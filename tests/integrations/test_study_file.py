@@ -12,6 +12,7 @@ from aloq.integrations.study_file import StudyFile, read
 from aloq.integrations.toml_lines import line_of
 from aloq.problem.distributions import Discrete, Samples
 from aloq.problem.errors import ProblemError
+from aloq.problem.objective import CVaR
 from aloq.problem.problem import Problem
 from aloq.problem.variables import Archive, Choice, Integer, Real
 
@@ -310,3 +311,16 @@ k3 = 1
 '''
     places = {("a",): 1, ("b",): 5, ("d", "e"): 10, ("f g",): 11, ("f g", "h"): 11, ("c",): 1, ("c", "i j"): 13, ("c", "i j", "k2"): 17}
     assert {keys: line_of(text, *keys) for keys in places} == places
+
+
+def test_risk_and_bounds(tmp_path: Path) -> None:
+    text = SMALL.replace("\n\n[policy]", '\nobjective = "CVaR(0.1)"\nbounds = [0.0, inf]\n\n[policy]')
+    found = study_file(tmp_path, text).problem
+    assert (found.objective, found.bounds) == (CVaR(0.1), (0.0, None))
+    for wrong, message in (
+        ("bounds = [1, 0]", "`low < high` must hold for `bounds`"),
+        ("bounds = 3", "`bounds` must be"),
+        ("bounds = [0, 1]\nfailure_value = 2", "must lie inside `bounds`, 0.0 to 1.0"),
+    ):
+        with pytest.raises(ProblemError, match=f"study.toml, line [23]: .*{message}"):
+            study_file(tmp_path, SMALL.replace("\n\n[policy]", f"\n{wrong}\n[policy]"))

@@ -27,7 +27,7 @@ from aloq.methods.history import Array, History
 from aloq.methods.interface import Prediction, Recommendation, State, Suggestion
 from aloq.methods.measures_model import MeasuresModel
 from aloq.methods.model import VARYING, BeliefModel, Model
-from aloq.methods.scaled_belief import ScaledBelief
+from aloq.methods.scaled_belief import ScaledBelief, trusted
 from aloq.methods.step import Rules, Situation, WholeSpace, batch_search, next_pair
 from aloq.numerics.computing import computing
 from aloq.problem.codec import register
@@ -90,6 +90,10 @@ class ALOQ:
     def serves(self, objective: Objective) -> bool:
         """Return whether the models can handle this objective."""
         return self.model.serves(objective) and (self.measures is None or self.measures.serves(objective))
+
+    def heeds(self) -> bool:
+        """Return whether constraints on measures are heeded: measures are modelled, and rules see them."""
+        return self.measures is not None and self.pair_rule is None
 
     def prices(self, history: History) -> bool:
         """Return whether the belief is about measures, so that they can be priced anew."""
@@ -172,11 +176,19 @@ class ALOQ:
             return self._model(history).believe(encoding, replace(history, pending=history.pending[:0]), learnt)
 
     def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
-        """Return the policy of highest expected fbar among those simulated."""
+        """Return the policy of highest expected fbar among those simulated.
+
+        Under constraints, it is the best of those believed feasible.
+        """
         simulated = history.policies(encoding.policy_dim)
-        belief = self.predict(encoding, history, state, seed, simulated)
-        i = int(np.argmax(belief.mean))
-        return Recommendation(simulated[i], float(belief.mean[i]), float(belief.std[i]))
+        belief = self.belief(encoding, history, state, seed)
+        found = belief.average(simulated)
+        if encoding.constraints is None and encoding.region is None:
+            i = int(np.argmax(found.mean))
+            return Recommendation(simulated[i], float(found.mean[i]), float(found.std[i]))
+        chance, worth = belief.standing(simulated)
+        i = trusted(found.mean, chance, worth)
+        return Recommendation(simulated[i], float(found.mean[i]), float(found.std[i]), float(chance[i]))
 
     def _model(self, history: History) -> BeliefModel:
         return self.measures if self.measures is not None and history.measures.shape[1] else self.model
@@ -191,7 +203,7 @@ class ALOQ:
         return self._model(history).learn(encoding, history, state, self.samples, [seed, len(history.told), 3], lag)
 
     def _situation(self, encoding: Encoding, history: History, learnt: State, seed: int, room: int = 0) -> Situation:
-        belief = self._model(history).believe(encoding, history, learnt, room).belief
+        belief = self._model(history).believe(encoding, history, learnt, room).choosing
         failures = learn(encoding, history.told, history.failed) if len(history.failed) else None
         return Situation.of(encoding, history, belief, failures, seed, self.design_size(encoding))
 

@@ -25,6 +25,7 @@ from aloq.methods.history import Array, History
 from aloq.methods.interface import State
 from aloq.methods.model import chains_from_state, state_of_chains
 from aloq.methods.scaled_belief import ScaledBelief
+from aloq.numerics.computing import computing
 from aloq.numerics.last_result import keep_last_result
 from aloq.numerics.padding import pad, padded_size
 from aloq.problem.codec import register
@@ -32,8 +33,9 @@ from aloq.problem.encoding import Encoding
 from aloq.problem.errors import ProblemError
 from aloq.problem.objective import Expectation, Objective
 from aloq.problem.valuation import Valuation
+from aloq.quadrature.constrained import Constrained, constrained
 from aloq.quadrature.nodes import averaged_over
-from aloq.quadrature.sampled import Units, believe
+from aloq.quadrature.sampled import Sampled, Units, believe
 
 SIMULATED = 64  # pairs, the last ones, at which the noise of a value is measured
 
@@ -104,7 +106,16 @@ class MeasuresModel:
         keys = np.random.default_rng([*seed, 1]).integers(2**32, size=(len(known), 2), dtype=np.uint32)
         zeta, size = np.stack([each.zeta for each in chains]), (self.frequencies, self.draws)
         belief = _believe(self.structure(encoding), valuation, zeta, points, theta, weights, units, simulated, keys, *size)
-        return ScaledBelief(encoding, belief, scale)
+        return ScaledBelief(encoding, belief, scale, _limited(encoding, belief, history))
+
+
+def _limited(encoding: Encoding, belief: Sampled, history: History) -> Constrained | None:
+    """Return the belief under constraints on measures, or None if there are none."""
+    limits = encoding.constraints
+    if limits is None or not limits.uncertain:
+        return None
+    with computing():
+        return constrained(belief, limits, history.policies(encoding.policy_dim), history.told, history.measures)
 
 
 def value_scale(values: Array) -> Scale:

@@ -17,9 +17,10 @@ variance of F that the measures at x, and their value, explain linearly:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -81,12 +82,19 @@ class Sampled:
 
     def draws(self, pi: Array) -> Array:
         """F_s of policies (m, d): (S, m)."""
+        return self._on_paths(self._objective, pi)
+
+    def _on_paths(self, of: Callable[[Group, Spread, Array], Array], pi: Array) -> Array:
+        """Return a quantity of policies (m, d) on every path: (S, m).
+
+        `of` gives it for the paths of one group of each measure: (m, p).
+        """
         m, count = len(pi), -(-len(pi) // BLOCK)
         blocks = jnp.concatenate([pi, jnp.repeat(pi[:1], -m % count, axis=0)]).reshape(count, -1, pi.shape[1])
 
         def one(given: tuple[Group, Section]) -> Array:  # leading axis Q
             ready = given[0], jax.vmap(partial(spread, self.structure))(*given)
-            return lax.map(lambda block: self._objective(*ready, block), blocks).reshape(count * blocks.shape[1], -1)[:m].T
+            return lax.map(lambda block: of(*ready, block), blocks).reshape(count * blocks.shape[1], -1)[:m].T
 
         # Groups come one after another, so that the numbers of one group stay in the cache. Sections
         # come from outside of that loop. Inside it, XLA would compute a cosine again for each path.
@@ -136,7 +144,7 @@ class Sampled:
         v = jnp.where(diagonal, 1.0 + RIDGE, v * (unknown.T[:, :, None] & unknown.T[:, None, :]))
         return jnp.einsum("qz,qz->q", c, jnp.linalg.solve(v, c[..., None])[..., 0])[None]
 
-    def awaiting(self, x: Array) -> Sampled:
+    def awaiting(self, x: Array) -> Self:
         return replace(self, paths=jax.vmap(lambda paths: awaiting(self.structure, paths, x))(self.paths))
 
     def _measures_at(self, x: Array) -> Array:
@@ -149,12 +157,15 @@ class Sampled:
 
     def _value(self, h: Array, pi: Array, theta: Array) -> Array:
         """Return the standardised value of standardised measures h, (Q, S, ...): (S, ...)."""
-        units = self.units
-        shape = (len(h), *([1] * (h.ndim - 1)))
-        measures = h * units.measure_scale.reshape(shape) + units.measure_location.reshape(shape)
+        units, measures = self.units, self._restored(h)
         value = jnp.broadcast_to(self.valuation.sign * self.valuation(list(measures), pi, theta, jnp), h.shape[1:])
         value = jnp.where(jnp.isfinite(value), value, units.worst)
         return (value - units.value_location) / units.value_scale
+
+    def _restored(self, h: Array) -> Array:
+        """Return standardised measures, (Q, ...), in the user's units."""
+        shape = (len(h), *([1] * (h.ndim - 1)))
+        return h * self.units.measure_scale.reshape(shape) + self.units.measure_location.reshape(shape)
 
 
 def believe(

@@ -229,6 +229,7 @@
         data.value && el("div", { class: "soft", id: "formula" }, "of ", el("code", {}, data.value)),
         el("div", { class: "big", id: "mean", "data-value": best.mean }, number(best.mean, 5)),
         el("div", { id: "interval", "data-low": best.low, "data-high": best.high }, sure(best)),
+        best.feasible === null ? null : el("div", { id: "feasible", "data-value": best.feasible }, `The constraints hold with a probability of ${number(best.feasible, 2)}.`),
         says()));
   }
 

@@ -11,7 +11,7 @@ from aloq.methods.history import History
 from aloq.methods.interface import Method, PricesMeasures, SeesNoEnvironment, ShowsBelief, State
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import StudyError
-from aloq.study.arguments import check_served
+from aloq.study.arguments import check_heeded, check_served
 from aloq.study.ledger import Ledger
 
 
@@ -24,16 +24,21 @@ class Question:
     altered: bool = False  # whether it differs from what the study was made for
 
 
-def question(method: Method, ledger: Ledger, environment: Any = None, objective: Any = None, value: Any = None) -> Question:
+def question(
+    method: Method, ledger: Ledger, environment: Any = None, objective: Any = None, value: Any = None, subject_to: Any = None
+) -> Question:
     """Return the question about the study's problem, altered by what is given."""
     encoding, history = ledger.encoding, ledger.history()
     if value is not None:
         encoding, history = _priced(method, encoding, history, value)
     if objective is not None:
         encoding = replace(encoding, objective=check_served(method, objective))
+    if subject_to is not None:
+        encoding = encoding.subject_to(subject_to)
+        check_heeded(method, encoding.constraints)
     if environment is not None:
         encoding = _reweighted(method, encoding, environment)
-    return Question(encoding, history, altered=value is not None or environment is not None)
+    return Question(encoding, history, altered=any(given is not None for given in (value, environment, subject_to)))
 
 
 def _priced(method: Method, encoding: Encoding, history: History, value: Any) -> tuple[Encoding, History]:

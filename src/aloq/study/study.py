@@ -26,7 +26,16 @@ import numpy as np
 from aloq.methods.interface import Method, Prediction, ShowsBelief
 from aloq.problem.errors import StudyError
 from aloq.problem.problem import Problem
-from aloq.study.arguments import check_executor, check_method, check_problem, check_seed, check_served, check_simulate, check_timeout
+from aloq.study.arguments import (
+    check_executor,
+    check_heeded,
+    check_method,
+    check_problem,
+    check_seed,
+    check_served,
+    check_simulate,
+    check_timeout,
+)
 from aloq.study.best import Best, recommended
 from aloq.study.book import Book, Counts
 from aloq.study.checks import shown, storable, whole
@@ -69,6 +78,7 @@ class Study:
         self._method = check_method(header.earlier_default(journal) if method is None else method)
         self._seed = check_seed(seed)
         check_served(self._method, problem.objective)
+        check_heeded(self._method, problem.constraints)
         self._computing = threading.RLock()
         self._session = Session()
         self._book = Book(problem, self._header, journal)
@@ -224,17 +234,23 @@ class Study:
         with self._session.alone():
             self._session.carry_out(self, self._ask, self._book.left_over(), plan, executor, timeout, progress)
 
-    def best(self, environment: Any = None, objective: Any = None, value: str | None = None) -> Best:
+    def best(
+        self, environment: Any = None, objective: Any = None, value: str | None = None, subject_to: Mapping[str, float] | None = None
+    ) -> Best:
         """Return the policy believed best among those simulated.
 
-        `environment` asks for the best under another distribution of the same variables, and
-        `value` under another formula for what the measures are worth. Neither needs new
-        simulations. Methods that treat environments as noise refuse the first, and methods that do
-        not model the measures refuse the second.
+        Under constraints, it is the best of those that meet them with a probability of a half or
+        more. If there are none, it is the one most likely to. `.feasible` is that probability.
+
+        `environment` asks for the best under another distribution of the same variables, `value`
+        under another formula for what the measures are worth, and `subject_to` under other
+        constraints ({} for none). None of them needs new simulations. Methods that treat
+        environments as noise refuse the first, and methods that do not model the measures refuse
+        the second, and constraints on measures.
         """
         with self._computation():
             ledger = self._informed("best")
-            asked = question(self._method, ledger, environment, objective, value)
+            asked = question(self._method, ledger, environment, objective, value, subject_to)
             return recommended(self._method, ledger, asked, ledger.state(), self._seed)
 
     def predict(self, policies: Sequence[Mapping[str, Any]], environment: Any = None, value: str | None = None) -> Prediction:

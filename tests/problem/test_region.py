@@ -10,7 +10,7 @@ import pytest
 from aloq.problem.distributions import Discrete
 from aloq.problem.problem import Problem
 from aloq.problem.region import Region
-from aloq.problem.variables import Archive, Choice, Integer
+from aloq.problem.variables import Archive, Choice, Integer, Real
 
 WIND = {"wind": Discrete([0.0, 1.0], p=[0.9, 0.1])}
 SQUARE: dict[str, Any] = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
@@ -83,3 +83,17 @@ def test_the_same_policies_every_time() -> None:
     first, second = (region(SQUARE, "abs(x - y) <= 1e-7") for _ in range(2))
     assert np.array_equal(first.inside, second.inside)
     assert np.array_equal(first.draw(9, np.random.default_rng(3)), second.draw(9, np.random.default_rng(3)))
+
+
+def test_arrays_of_policies_are_judged_as_each_policy_is() -> None:
+    """Also whole numbers beside the middle between two, labels, and numbers on a log scale."""
+    policy: dict[str, Any] = {"k": Real(1e-3, 10.0, log=True), "n": Integer(1, 6), "c": Choice(["a", "b", "c"]), "b": Choice([True, False])}
+    encoding = Problem(policy, WIND, subject_to={"k * n <= 4 or c == 'b'": 1.0, "not (b == False and n > 3)": 1.0}).encoding
+    x = np.random.default_rng(0).uniform(size=(2000, encoding.policy_dim))
+    x[::2] = encoding.snap_policies(x[::2])
+    decoded: list[Any] = [encoding.decode_policy(point) for point in x]
+    by_hand = [(each["k"] * each["n"] <= 4 or each["c"] == "b") and not (each["b"] is False and each["n"] > 3) for each in decoded]
+    assert 0.2 < np.mean(by_hand) < 0.8
+    assert encoding.feasible(x).tolist() == by_hand
+    assert encoding.constraints is not None
+    assert [encoding.constraints.allow(each) for each in decoded] == by_hand

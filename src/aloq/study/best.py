@@ -40,10 +40,15 @@ class Best:
             return text
         return f"{text}; least is known about {', '.join(f'{name}={_short(value)}' for name, value in self.least_known.items())}"
 
+    @property
+    def believed_feasible(self) -> bool:
+        """Whether the constraints hold with a probability of a half or more, or there are none."""
+        return self.feasible is None or self.feasible >= BELIEVED
+
     def _feasibility(self) -> str:
         if self.feasible is None:
             return ""
-        if self.feasible >= BELIEVED:
+        if self.believed_feasible:
             return f"; the constraints hold with a probability of {self.feasible:.2g}"
         return (
             f"; NO simulated policy is believed to meet the constraints: this one is the most likely to, with a probability of "

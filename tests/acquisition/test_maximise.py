@@ -73,6 +73,29 @@ def test_multistart_is_never_worse_than_direct() -> None:
         assert climbed >= divided - 1e-6
 
 
+LIMITS = {
+    "a line": "{x} + {y} <= 0.8",
+    "two islands": "hypot({x}, {y}) <= 0.3 or hypot({x} - 1, {y} - 1) <= 0.3",
+    "a curve": "abs({y} - {x} * {x}) <= 0.01",
+}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("maximiser", [MultiStart(), Direct()], ids=["MultiStart", "Direct"])
+def test_the_best_allowed_policy_is_found(maximiser: Maximiser, limit: str) -> None:
+    """Beside the best allowed point of a fine grid, within 1e-2 of a score that ranges over about 2. The search is random."""
+    for seed in (0, 1):
+        here = square(seed)
+        names = dict(zip(("x", "y"), here.encoding.space.names, strict=True))
+        bound = replace(here, encoding=here.encoding.subject_to({LIMITS[limit].format(**names): 1.0}))
+        found = maximised(maximiser, UCB(), bound)
+        assert bound.encoding.feasible(found[None])[0]
+        axis = np.linspace(0, 1, 401)
+        fine = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+        best = scores(UCB(), here, fine[bound.encoding.feasible(fine)]).max()
+        assert scores(UCB(), here, found[None])[0] >= best - 1e-2
+
+
 def test_direct_comes_close() -> None:
     """500 evaluations a dimension, no gradients: 1e-3 of a score that ranges over about 2 (1e-5 was typical)."""
     for seed in (0, 1, 2):

@@ -181,6 +181,13 @@ def test_ask_tell_fail_best() -> None:
     assert "expected return -2.5" in call("best", "study.toml", "--objective", "expectation").stdout
     assert "cannot optimise CVaR(alpha=0.1)" in " ".join(call("best", "s.jsonl", "--objective", "CVaR(0.1)").stderr.split())
     assert "`objective` must be one of" in call("best", "s.jsonl", "--objective", "cvra(0.1)").stderr
+    assert "feasible" not in best
+    limit = first["policy"]["x"]
+    assert json.loads(call("best", "s.jsonl", "--json", "--subject-to", f"x <= {limit}: 1").stdout)["feasible"] == 1.0
+    assert "NO simulated policy" in call("best", "s.jsonl", "--subject-to", f"x < {limit}:1.0").stdout
+    refused = call("best", "s.jsonl", "--subject-to", "x < 1")
+    assert refused.exit_code == 2
+    assert "must be a condition and a share, but got 'x < 1'" in refused.stderr
     with Study.resume("s.jsonl") as study:
         assert study.counts == (1, 1, 1)
         table = study.trials()

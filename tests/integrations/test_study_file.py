@@ -106,6 +106,29 @@ def test_measures_and_their_value(tmp_path: Path) -> None:
     assert study_file(tmp_path, over_lines + SMALL).problem.measures == ("far", "gap")
 
 
+def test_constraints_are_a_table(tmp_path: Path) -> None:
+    found = study_file(tmp_path, f'{MEASURES}\n{VALUE}\n{SMALL}\n[subject_to]\n"gap >= 0" = 0.99\n"kp <= 7" = 1\n')
+    assert found.problem.subject_to == {"gap >= 0": 0.99, "kp <= 7": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("table", "line", "message"),
+    [
+        (["[subject_to]", '"kp <= 7" = 1', '"kp >= x" = 1'], 3, "there is no measure or variable of this name"),
+        (["[subject_to]", '"kp <= 7" = 1', '"kp <= 8" = 7'], 3, "the share of the environment in which 'kp <= 8' must hold"),
+        (["[subject_to]", '"kp <= 7" = 1', '"kp >= 9" = 1'], 2, "'kp <= 7' and 'kp >= 9' contradict each other"),
+        (["[subject_to]", '"kp" = 1'], 2, "a constraint must be a comparison, but 'kp' is none"),
+        (["[subjcet_to]", '"kp <= 7" = 1'], 1, "there is no setting 'subjcet_to'. Did you mean 'subject_to'?"),
+    ],
+)
+def test_a_mistake_in_a_constraint_names_its_line(table: list[str], line: int, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ProblemError) as caught:
+        study_file(tmp_path, "\n".join([SMALL, *table]))
+    first = len(SMALL.split("\n"))
+    assert f"line {first + line}: " in str(caught.value)
+    assert message in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("lines", "line", "message"),
     [

@@ -133,7 +133,7 @@ def test_an_answer_names_the_environment_of_most_doubt() -> None:
     best = Best({"reach": 0.5, "gait": "trot"}, mean=3.0, std=1.0, least_known={"wall": np.float64(0.2)})
     low, high = best.interval
     policy = [["reach", 0.5], ["gait", "trot"]]
-    known = {"value": "distance", "evaluations": 7, "policy": policy, "mean": 3.0, "std": 1.0, "low": low, "high": high}
+    known = {"value": "distance", "evaluations": 7, "policy": policy, "mean": 3.0, "std": 1.0, "low": low, "high": high, "feasible": None}
     assert answer(best, "distance", 7) == known | {"least_known": [["wall", 0.2]]}
     assert answer(replace(best, least_known=None), "distance", 7) == known | {"least_known": []}
 

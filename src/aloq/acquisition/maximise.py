@@ -23,13 +23,19 @@ from aloq.numerics.bfgs import minimize
 from aloq.numerics.compiled import compiled
 from aloq.numerics.padding import pad, padded_size
 from aloq.problem.codec import register
+from aloq.problem.constraints import Constraints
 from aloq.problem.encoding import Encoding
+from aloq.problem.region import Region
 from aloq.quadrature.belief import Belief, DrawsJointly
 
 Points = NDArray[np.float64]
 
 _OTHERS = 256  # policies to choose from if the best of a box is spent
 _CANDIDATES = 384  # for each of two rounds, where climbs do not help
+# Constraints end climbs at the border of what is allowed. From there, rounds of _STEPS steps from the
+# _PEAKS best policies follow, each round with a shorter reach.
+_PEAKS, _STEPS = 8, 128
+_REACHES = (0.1, 0.03, 0.01, 0.003)
 
 
 def most_promising(
@@ -54,7 +60,8 @@ def most_promising(
     found = maximiser.maximise(rule, belief, encoding, known, incumbent, seed)
     if not among(found[None], spent)[0]:
         return found
-    others = encoding.snap_policies(scattered(_OTHERS, known, incumbent, np.random.default_rng(seed)))
+    rng = np.random.default_rng(seed)
+    others = encoding.feasible_policies(scattered(_OTHERS, known, incumbent, rng), rng)
     left = others[~among(others, spent)]
     return exhaustive(rule, belief, left, rule.reference(belief, known, incumbent, seed)) if len(left) else found
 
@@ -88,10 +95,15 @@ class MultiStart:
             return exhaustive(rule, belief, encoding.candidates, reference)
         if isinstance(belief, DrawsJointly):
             return self._narrow(rule, belief, encoding, known, incumbent, reference, np.random.default_rng(seed))
-        starts = encoding.snap_policies(scattered(self.starts, known, incumbent, np.random.default_rng(seed)))
+        rng = np.random.default_rng(seed)
+        starts = encoding.feasible_policies(scattered(self.starts, known, incumbent, rng), rng)
         movable = np.asarray(encoding.warped[: encoding.policy_dim])
         climbed = np.asarray(_climb(rule, self.climbs, self.turns, belief, starts, reference, movable))
-        return exhaustive(rule, belief, encoding.snap_policies(climbed), reference)
+        if encoding.region is None:
+            return exhaustive(rule, belief, encoding.snap_policies(climbed), reference)
+        best = climbed[self.climbs :]
+        ends = encoding.region.pulled(climbed[: self.climbs], towards=best)
+        return along_border(rule, belief, encoding.region, np.concatenate([ends, best]), reference, rng)
 
     def _narrow(
         self,
@@ -104,10 +116,10 @@ class MultiStart:
         rng: np.random.Generator,
     ) -> Points:
         """Return the best of scattered policies and of more around the best of these."""
-        first = encoding.snap_policies(scattered(_CANDIDATES, known, incumbent, rng))
+        first = encoding.feasible_policies(scattered(_CANDIDATES, known, incumbent, rng), rng)
         scores = scored(rule, belief, first, reference)
         peaks = first[np.argsort(-scores, kind="stable")[: self.climbs]]
-        second = encoding.snap_policies(around(peaks[rng.integers(len(peaks), size=_CANDIDATES)], rng))
+        second = encoding.feasible_policies(around(peaks[rng.integers(len(peaks), size=_CANDIDATES)], rng), rng)
         scores = np.concatenate([scores, scored(rule, belief, second, reference)])
         found: Points = np.concatenate([first, second])[int(np.argmax(scores))]
         return found
@@ -125,9 +137,33 @@ class Direct:
         if encoding.candidates is not None:
             return exhaustive(rule, belief, encoding.candidates, reference)
 
-        d = encoding.policy_dim
-        found = np.asarray(_divide(rule, d, self.evaluations * d, belief, reference))
-        return encoding.snap_policies(found[None])[0]
+        d, region = encoding.policy_dim, encoding.region
+        if region is None:
+            found = np.asarray(_divide(rule, d, self.evaluations * d, belief, reference))
+            return encoding.snap_policies(found[None])[0]
+        rng = np.random.default_rng(seed)
+        some = encoding.feasible_policies(scattered(_CANDIDATES, known, incumbent, rng), rng)
+        scores = scored(rule, belief, some, reference)
+        found = np.asarray(_divide_within(rule, d, self.evaluations * d, region.constraints, belief, reference, scores.min()))
+        best = some[np.argsort(-scores, kind="stable")[:_PEAKS]]
+        return along_border(rule, belief, region, np.concatenate([region.pulled(found[None]), best]), reference, rng)
+
+
+def along_border(rule: PolicyRule, belief: Belief, region: Region, start: Points, reference: Any, rng: np.random.Generator) -> Points:
+    """Return the best policy that a search in a region finds around allowed policies, (m, d).
+
+    The best policy is often at the border, where climbs end too early. Steps that leave the region
+    are pulled back to the border, so the search moves along it.
+    """
+    x, scores = start, scored(rule, belief, start, reference)
+    for reach in _REACHES:
+        best = x[np.argsort(-scores, kind="stable")[:_PEAKS]]
+        centres = np.repeat(best, _STEPS // len(best) + 1, axis=0)[:_STEPS]
+        steps = np.clip(centres + reach * rng.standard_normal(centres.shape), 0, 1)
+        new = region.pulled(steps, towards=centres)
+        x, scores = np.concatenate([x, new]), np.concatenate([scores, scored(rule, belief, new, reference)])
+    found: Points = x[int(np.argmax(scores))]
+    return found
 
 
 def exhaustive(rule: PolicyRule, belief: Belief, candidates: Points, reference: Any) -> Points:
@@ -174,6 +210,21 @@ def _scores(rule: PolicyRule, belief: Belief, pi: Array, reference: Any) -> Arra
 def _divide(rule: PolicyRule, dim: int, evaluations: int, belief: Belief, reference: Any) -> Array:
     """Return the point where DIRECT finds the highest score: (dim,)."""
     return direct(lambda pi: -rule.score(belief, pi, reference), dim, evaluations)
+
+
+@compiled(static=("rule", "dim", "evaluations", "constraints"))
+def _divide_within(
+    rule: PolicyRule, dim: int, evaluations: int, constraints: Constraints, belief: Belief, reference: Any, lowest: Array
+) -> Array:
+    """Return the point where DIRECT finds the highest score: (dim,).
+
+    Where policies are not allowed, the score is `lowest`.
+    """
+
+    def cost(pi: Array) -> Array:
+        return jnp.where(constraints.allowed(pi, jnp), -rule.score(belief, pi, reference), -lowest)
+
+    return direct(cost, dim, evaluations)
 
 
 @compiled(static=("rule", "climbs", "turns"))

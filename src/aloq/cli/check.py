@@ -109,9 +109,10 @@ def _trials(job: RunRequest) -> dict[str, Trial]:
     from aloq.study.trial import Trial
 
     encoding = job.problem.encoding
-    policy, other = (encoding.decode_policy(np.full(encoding.policy_dim, level)) for level in (0.5, 0.9))
+    levels = np.repeat([[0.5], [0.9], [0.0]], encoding.policy_dim, axis=1)
+    policy, other, last = (encoding.decode_policy(x) for x in encoding.feasible_policies(levels))
     if other == policy:
-        other = encoding.decode_policy(np.zeros(encoding.policy_dim))
+        other = last
     count = len(encoding.factors)
     ordinary, *odd = (encoding.decode_environment(t) for t in encoding.spread_environments(np.eye(count + 1, count, k=-1)))
     parts = [" with ".join(f"{name!r}" for name in factor.names) for factor in encoding.factors]

@@ -45,6 +45,10 @@ tyres = {{choices = ["summer", "winter"]}}        # one of some labels; {{intege
 [environment]             # what you do not choose, and how it varies
 ice = {{values = [0, 1], p = [0.9, 0.1]}}         # listed numbers with their probabilities; {{choices = [...], p = [...]}} for labels
 slope = {{dist = "uniform", loc = 0.0, scale = 2.0}}    # any distribution of scipy.stats, with its parameters by name
+
+# [subject_to]            # conditions, and the share of the environment in which each must hold
+# "speed <= 1.5 or tyres == 'winter'" = 1.0      # on what you choose: nothing else is simulated
+# "skid <= 0.2" = 0.99                           # on what the program measures: in 99 of 100 cases
 """
 
 

@@ -119,6 +119,9 @@ def _print_best(study: Study, task: Task | None) -> None:
     if task is not None:
         known = "" if math.isnan(task.best) else f"   (best possible {task.best:.5g})"
         typer.echo(f"In truth        {task.expected([best.policy])[0]:.5g}{known}")
+    if best.feasible is not None:
+        doubt = "" if best.believed_feasible else "   (no simulated policy is believed to meet them)"
+        typer.echo(f"Constraints     hold with a probability of {best.feasible:.2g}{doubt}")
     if study.counts.failed:
         where = "" if study.journal is None else f" Why: aloq export {study.journal} -o trials.csv"
         typer.echo(f"Failed          {study.counts.failed} of {sum(study.counts)} simulations.{where}")

@@ -34,7 +34,7 @@ from aloq.study.study import Study
 
 PROGRAM_KEYS = ("command", "input", "field", "shell")
 PROBLEM_KEYS = ("direction", "objective", "measures", "value", "failure_value", "bounds")
-TABLES = ("policy", "environment")
+TABLES = ("policy", "environment", "subject_to")
 
 _POLICY_FORMS = (
     '[0.0, 10.0], {low = 1e-4, high = 1.0, log = true}, {integer = [1, 8]}, {choices = ["trot", "walk"]} or {csv = "policies.csv"}'
@@ -142,7 +142,7 @@ def _problem(source: _Source, data: Mapping[str, Any]) -> Problem:
     for name in environment:
         if name in chosen:
             raise source.error(f"names must differ, but {name!r} comes in [policy] too. Rename one of them.", "environment", name)
-    given = {key: data[key] for key in PROBLEM_KEYS if key in data}
+    given = {key: data[key] for key in (*PROBLEM_KEYS, "subject_to") if key in data}
     if "direction" in given:
         with source.at("direction"):
             check_direction(given["direction"])
@@ -152,7 +152,14 @@ def _problem(source: _Source, data: Mapping[str, Any]) -> Problem:
     try:
         return Problem(policy, environment, **given)
     except ProblemError as error:
-        raise source.error(str(error), *_blamed(given, str(error))) from error
+        raise source.error(str(error), *(_constraint(given, str(error)) or _blamed(given, str(error)))) from error
+
+
+def _constraint(given: Mapping[str, Any], message: str) -> list[str]:
+    """Return the constraint that an error of the problem is about, or the table of all, if there is one."""
+    limits = given.get("subject_to")
+    named = [text for text in limits if repr(text.strip()) in message] if isinstance(limits, dict) else []
+    return ["subject_to", *named[:1]] if named or "`subject_to`" in message else []
 
 
 def _blamed(given: Mapping[str, Any], message: str) -> list[str]:

@@ -28,7 +28,7 @@ from aloq.methods.history import Array, History
 from aloq.methods.interface import Prediction, Recommendation, State, Suggestion
 from aloq.methods.measures_model import MeasuresModel
 from aloq.methods.model import VARYING, BeliefModel, Model
-from aloq.methods.scaled_belief import ScaledBelief
+from aloq.methods.scaled_belief import ScaledBelief, trusted
 from aloq.methods.step import Rules, Situation, WholeSpace, batch_search, next_pair
 from aloq.numerics.computing import computing
 from aloq.problem.codec import register
@@ -97,6 +97,10 @@ class ALOQ:
             return self.model.serves(objective)
         drawn = isinstance(self.model, Model) and self.model.has_paths and computes(objective)
         return (drawn or self.model.serves(objective)) and self.measures.serves(objective)
+
+    def heeds(self) -> bool:
+        """Return whether constraints on measures are heeded: measures are modelled, and rules see them."""
+        return self.measures is not None and self.pair_rule is None
 
     def prices(self, history: History) -> bool:
         """Return whether the belief is about measures, so that they can be priced anew."""
@@ -179,7 +183,10 @@ class ALOQ:
         return self._believed(encoding, history, state, seed)
 
     def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
-        """Return the policy of highest expected fbar among those simulated."""
+        """Return the policy of highest expected fbar among those simulated.
+
+        Under constraints, it is the best of those believed feasible.
+        """
         return _leader(history, self.belief(encoding, history, state, seed))
 
     def recommend_at_once(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation | None:
@@ -213,17 +220,24 @@ class ALOQ:
         return self._model(history).learn(encoding, history, state, self.samples, [seed, len(history.told), 3], lag)
 
     def _situation(self, encoding: Encoding, history: History, learnt: State, seed: int, room: int = 0) -> Situation:
-        belief = self._formed(encoding, history, learnt, room).belief
+        belief = self._formed(encoding, history, learnt, room).choosing
         failures = learn(encoding, history.told, history.failed) if len(history.failed) else None
         return Situation.of(encoding, history, belief, failures, seed, self.design_size(encoding))
 
 
 def _leader(history: History, belief: ScaledBelief) -> Recommendation:
-    """Return the policy of highest expected fbar among those simulated."""
+    """Return the policy of highest expected fbar among those simulated.
+
+    Under constraints, it is the best of those believed feasible.
+    """
     simulated = history.policies(belief.encoding.policy_dim)
     found = belief.average(simulated)
-    i = int(np.argmax(found.mean))
-    return Recommendation(simulated[i], float(found.mean[i]), float(found.std[i]))
+    if belief.encoding.constraints is None and belief.encoding.region is None:
+        i = int(np.argmax(found.mean))
+        return Recommendation(simulated[i], float(found.mean[i]), float(found.std[i]))
+    chance, worth = belief.standing(simulated)
+    i = trusted(found.mean, chance, worth)
+    return Recommendation(simulated[i], float(found.mean[i]), float(found.std[i]), float(chance[i]))
 
 
 # What `ALOQ()` was in earlier versions. Journals that were begun with it go on with it.

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from aloq.methods.history import distinct_rows
 from aloq.problem.encoding import Encoding
 
+LOOKED_AT = 1024  # points of the sequence among which allowed policies are looked for; a power of two
+
 
 def stands_for(encoding: Encoding, pairs: NDArray[np.float64], size: int) -> int:
     """Return how many points of a first design of `size` are not needed, because pairs, (a, D), are known.
@@ -42,9 +44,10 @@ def design_point(encoding: Encoding, index: int, seed: int, spread: bool) -> NDA
     """
     d, factors = encoding.policy_dim, len(encoding.factors)
     several = spread and factors > 1
-    u = _sobol(d + factors + several, index, seed)
-    archive = encoding.candidates
-    pi = encoding.snap_policies(u[:, :d]) if archive is None else archive[[int(u[0, 0] * len(archive))]]
+    archive, dim = encoding.candidates, d + factors + several
+    limited = archive is None and encoding.region is not None
+    u = _allowed(encoding, dim, index, seed) if limited else _sobol(dim, index, seed)
+    pi = encoding.feasible_policies(u[:, :d]) if archive is None else archive[[int(u[0, 0] * len(archive))]]
     levels = u[:, d : d + factors]
     if spread:
         theta = encoding.spread_environments(levels, only=int(u[0, -1] * factors) if several else None)
@@ -53,11 +56,27 @@ def design_point(encoding: Encoding, index: int, seed: int, spread: bool) -> NDA
     return np.concatenate([pi, encoding.snap_environments(theta)], axis=1)[0]
 
 
-def _sobol(dim: int, index: int, seed: int) -> NDArray[np.float64]:
-    """Return one point of the sequence: (1, dim)."""
+def _allowed(encoding: Encoding, dim: int, index: int, seed: int) -> NDArray[np.float64]:
+    """Return point number `index` of those points of the sequence whose policies are allowed: (1, dim).
+
+    If there are too few of these, the policy is a draw among the allowed ones.
+    """
+    d = encoding.policy_dim
+    first = _sobol(dim, 0, seed, LOOKED_AT)
+    (allowed,) = np.nonzero(encoding.feasible(first[:, :d]))
+    if index < len(allowed):
+        return first[[allowed[index]]]
+    u = _sobol(dim, index, seed)
+    if encoding.region is not None:
+        u[:, :d] = encoding.region.draw(1, np.random.default_rng([seed, index, 6]))
+    return u
+
+
+def _sobol(dim: int, index: int, seed: int, count: int = 1) -> NDArray[np.float64]:
+    """Return `count` points of the sequence, (count, dim), beginning with number `index`."""
     from scipy.stats import qmc
 
     sobol = qmc.Sobol(dim, rng=np.random.default_rng([seed, 0]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # scipy warns that balance needs 2^k points; a prefix is enough here
-        return np.asarray(sobol.fast_forward(index).random(1) if index else sobol.random(1))
+        return np.asarray(sobol.fast_forward(index).random(count) if index else sobol.random(count))

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 State = dict[str, Any]
 
+BELIEVED = 0.5  # probability of meeting all constraints from which on a policy is believed feasible
+
 
 @dataclass(frozen=True, eq=False)
 class Suggestion:
@@ -49,6 +51,7 @@ class Recommendation:
     policy: Array  # (d,)
     mean: float
     std: float
+    feasible: float | None = None  # the probability that the constraints hold; None: the method does not say
 
 
 @runtime_checkable
@@ -127,6 +130,18 @@ class SeesNoEnvironment(Protocol):
     """
 
     sees_no_environment: bool
+
+
+@runtime_checkable
+class HeedsConstraints(Protocol):
+    """A method that says whether it heeds constraints on measures. Others do not."""
+
+    def heeds(self) -> bool: ...
+
+
+def heeds(method: Method) -> bool:
+    """Return whether a method heeds constraints on measures."""
+    return isinstance(method, HeedsConstraints) and method.heeds()
 
 
 @runtime_checkable

@@ -30,6 +30,7 @@ from aloq.methods.history import Array, History
 from aloq.methods.interface import State
 from aloq.methods.model import chains_from_state, state_of_chains
 from aloq.methods.scaled_belief import ScaledBelief
+from aloq.numerics.computing import computing
 from aloq.numerics.last_result import keep_last_result
 from aloq.numerics.padding import pad, padded_size
 from aloq.problem.bounds import UNBOUNDED, Ends
@@ -38,9 +39,10 @@ from aloq.problem.encoding import Encoding
 from aloq.problem.errors import ProblemError
 from aloq.problem.objective import Objective
 from aloq.problem.valuation import Valuation
+from aloq.quadrature.constrained import Constrained, constrained
 from aloq.quadrature.nodes import judged_in
 from aloq.quadrature.risk import computes
-from aloq.quadrature.sampled import Units, believe
+from aloq.quadrature.sampled import Sampled, Units, believe
 
 SIMULATED = 64  # pairs, the last ones, at which the noise of a value is measured
 
@@ -113,7 +115,16 @@ class MeasuresModel:
         structure = self.structure(encoding)
         given = theta, weights, units, simulated, keys, *size, encoding.objective, history.booleans
         belief = _believe(structure, valuation, zeta, points, *given)
-        return ScaledBelief(encoding, belief, scale)
+        return ScaledBelief(encoding, belief, scale, _limited(encoding, belief, history))
+
+
+def _limited(encoding: Encoding, belief: Sampled, history: History) -> Constrained | None:
+    """Return the belief under constraints on measures, or None if there are none."""
+    limits = encoding.constraints
+    if limits is None or not limits.uncertain:
+        return None
+    with computing():
+        return constrained(belief, limits, history.policies(encoding.policy_dim), history.told, history.measures)
 
 
 def value_scale(values: Array) -> Scale:

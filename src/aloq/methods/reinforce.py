@@ -1,7 +1,7 @@
 """REINFORCE (Williams, 1992) on one-step episodes: the paper's simple policy gradient baseline.
 
-mu, log s   (d,)     a Gaussian over policies, in the unit cube; draws are clipped to it before they
-                     are simulated
+mu, log s   (d,)     a Gaussian over policies, in the unit cube; draws are clipped to it, and pulled
+                     to what constraints allow, before they are simulated
 e           (b, d)   standard normal noise of a batch: policy = mu + s e
 A           (b,)     returns of the batch, less their mean, over their standard deviation
 
@@ -65,7 +65,7 @@ class Reinforce:
         now = self._learnt(encoding, history, state)
         rng = np.random.default_rng([seed, history.asked])
         noise = rng.standard_normal(encoding.policy_dim)
-        pi = encoding.snap_policies(np.clip(np.array(now["mean"]) + np.exp(now["log_std"]) * noise, 0, 1)[None])[0]
+        pi = encoding.feasible_policies(np.clip(np.array(now["mean"]) + np.exp(now["log_std"]) * noise, 0, 1)[None])[0]
         theta = encoding.draw_environments(rng.uniform(size=(1, len(encoding.factors))))[0]
         out = [*now["out"], {"policy": pi.tolist(), "noise": noise.tolist()}]
         return Suggestion(np.concatenate([pi, theta]), now | {"out": out})
@@ -83,7 +83,7 @@ class Reinforce:
         now = self._learnt(encoding, history, state)
         own = history.values if history.added.all() else history.values[~history.added]
         recent = own[-self.memory * self.batch :]
-        policy = encoding.snap_policies(np.array(now["mean"])[None])[0]
+        policy = encoding.feasible_policies(np.array(now["mean"])[None])[0]
         error = float(np.std(recent, ddof=1)) / np.sqrt(len(recent)) if len(recent) > 1 else abs(float(recent[0]))
         return Recommendation(policy, float(np.mean(recent)), float(error))
 

@@ -17,12 +17,12 @@ from aloq.acquisition.average import expected, total
 from aloq.acquisition.environment import VarianceReduction, paired
 from aloq.gp.fit import Scale
 from aloq.methods.history import Array
-from aloq.methods.interface import Prediction
+from aloq.methods.interface import BELIEVED, Prediction
 from aloq.numerics.compiled import compiled
 from aloq.numerics.computing import computing
 from aloq.numerics.padding import pad, padded_size
 from aloq.problem.encoding import Encoding
-from aloq.quadrature.belief import Belief, DrawsReturns, Explains
+from aloq.quadrature.belief import Belief, Constrains, DrawsReturns, Explains
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +36,12 @@ class ScaledBelief:
     encoding: Encoding
     belief: Belief
     scale: Scale
+    limited: Belief | None = None  # the belief about what policies are worth under constraints on measures
+
+    @property
+    def choosing(self) -> Belief:
+        """The belief by which rules choose."""
+        return self.belief if self.limited is None else self.limited
 
     def average(self, policies: Array) -> Prediction:
         """Predict the objective of policies, (m, d)."""
@@ -49,6 +55,20 @@ class ScaledBelief:
         with computing():
             mean, variance = _gains(self.belief, policy, pad(others, padded_size(m)))
         return self._scaled(mean[:m], variance[:m], np.zeros(m))
+
+    def standing(self, policies: Array) -> tuple[Array, Array]:
+        """Return the probability that the constraints hold for policies, (m, d), and their worth.
+
+        The worth is that by which rules choose, in the units of the model: (m,) each.
+        """
+        allowed = self.encoding.feasible(policies).astype(float)
+        if not isinstance(self.limited, Constrains):
+            return allowed, np.zeros(len(policies))
+        with computing():
+            _, chance, worth = (
+                np.asarray(part)[: len(policies)] for part in _standing(self.limited, pad(policies, padded_size(len(policies))))
+            )
+        return chance * allowed, worth
 
     def simulation(self, policies: Array) -> Prediction:
         """Predict one more return of policies, (m, d), noise included.
@@ -179,11 +199,24 @@ def _without(theta: Array, weights: Array, columns: list[int]) -> tuple[Array, A
 def best_of(belief: Belief, pi: Array, size: int) -> int:
     """Return the number of the policy among pi, (m, d), with the highest mean of fbar.
 
-    The variance is not computed, because it costs n times as much. pi is padded to `size` rows or
-    more, so that there is one shape for each size of the belief.
+    Under constraints, it is the best among those believed feasible (see `trusted`). The variance is
+    not computed, because it costs n times as much. pi is padded to `size` rows or more, so that
+    there is one shape for each size of the belief.
     """
     padded = pad(pi, max(padded_size(len(pi)), size))
+    if isinstance(belief, Constrains):
+        return trusted(*(np.asarray(part)[: len(pi)] for part in _standing(belief, padded)))
     return int(np.argmax(np.asarray(_mean(belief, padded))[: len(pi)]))
+
+
+def trusted(mean: Array, chance: Array, worth: Array) -> int:
+    """Return the number of the policy that is best among those believed feasible.
+
+    These are feasible with a probability, `chance`, of at least BELIEVED. If there are none, it is
+    the policy most likely to be. The last tie is broken by the worth.
+    """
+    believed = chance >= BELIEVED
+    return int(np.lexsort((worth, np.where(believed, mean, chance), believed))[-1])
 
 
 def evaluate(belief: Belief, pi: Array, smallest: int = 64) -> tuple[Array, Array]:
@@ -214,6 +247,12 @@ def _gains(belief: Belief, pi: JaxArray, others: JaxArray) -> tuple[JaxArray, Ja
 @compiled()
 def _mean(belief: Belief, pi: JaxArray) -> JaxArray:
     return expected(belief.mean(pi))
+
+
+@compiled()
+def _standing(belief: Any, pi: JaxArray) -> tuple[JaxArray, JaxArray, JaxArray]:
+    standing: tuple[JaxArray, JaxArray, JaxArray] = belief.standing(pi)
+    return standing
 
 
 @compiled()

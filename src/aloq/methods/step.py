@@ -63,6 +63,8 @@ class Situation:
     def of(cls, encoding: Encoding, history: History, belief: Belief, failures: Failures | None, seed: int, initial: int) -> Situation:
         """Return the situation. Finds the leader among the policies of the history."""
         policies = history.policies(encoding.policy_dim)
+        allowed = encoding.feasible(policies)
+        policies = policies[allowed] if allowed.any() else policies
         size = padded_size(len(history.distinct().known))  # policies are fewer than pairs: one shape for each size of the belief
         return cls(encoding, history, belief, failures, seed, initial, policies[best_of(belief, policies, size)])
 
@@ -267,7 +269,7 @@ def _scattered(now: Situation, count: int, seed: list[int]) -> Array:
     rng, archive = np.random.default_rng(seed), now.encoding.candidates
     if archive is not None:
         return archive[rng.integers(len(archive), size=count)]
-    return now.encoding.snap_policies(scattered(count, now.policies, now.leader, rng))
+    return now.encoding.feasible_policies(scattered(count, now.policies, now.leader, rng), rng)
 
 
 def _around(encoding: Encoding, peaks: Array, seed: list[int]) -> Array:
@@ -279,7 +281,7 @@ def _around(encoding: Encoding, peaks: Array, seed: list[int]) -> Array:
     if archive is not None:
         distance = np.sum((peaks[:, None] - archive[None]) ** 2, axis=-1)
         return archive[np.argsort(distance, axis=1, kind="stable")[:, :AROUND].ravel()]
-    return encoding.snap_policies(around(np.repeat(peaks, AROUND, axis=0), rng))
+    return encoding.feasible_policies(around(np.repeat(peaks, AROUND, axis=0), rng), rng)
 
 
 def _number(row: Array, rows: Array) -> int:

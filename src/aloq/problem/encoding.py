@@ -15,15 +15,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from aloq.problem.axes import Axis
 from aloq.problem.bounds import UNBOUNDED, Ends
 from aloq.problem.checks import Array, Value
+from aloq.problem.constraints import Constraints, checked_constraints, constraints_of
 from aloq.problem.environment import Source, checked_environment, sources
 from aloq.problem.errors import ProblemError
 from aloq.problem.laws import ContinuousLaw, Law, law_on
 from aloq.problem.objective import Expectation, Objective
+from aloq.problem.region import Region, region_of
 from aloq.problem.spaces import Box, Space, check_names, encode_on, plain_on
 from aloq.problem.valuation import Valuation
 
@@ -60,6 +62,8 @@ class Encoding:
     objective: Objective = Expectation()  # noqa: RUF009  # frozen
     valuation: Valuation | None = None  # None: a simulation gives the return alone
     bounds: Ends = UNBOUNDED  # of returns, signed so that larger is better
+    constraints: Constraints | None = None
+    region: Region | None = None  # of the policies that constraints on policies alone allow; None: all
 
     @property
     def environment_count(self) -> float:
@@ -85,6 +89,22 @@ class Encoding:
     def snap_policies(self, x: ArrayLike) -> Array:
         """Return the nearest points (m, d) that are policies."""
         return self.space.snap(_rows(x, self.policy_dim))
+
+    def feasible(self, x: ArrayLike) -> NDArray[np.bool_]:
+        """Return which of the policies nearest to x (m, d) the constraints on policies alone allow."""
+        points = _rows(x, self.policy_dim)
+        return np.ones(len(points), bool) if self.region is None else self.region.contains(points)
+
+    def feasible_policies(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Array:
+        """Return the nearest points (m, d) that are policies, each of them allowed.
+
+        Those that are not allowed are pulled to the border of what is. With `rng`, some of them are
+        replaced by draws.
+        """
+        points = _rows(x, self.policy_dim)
+        if self.region is None:
+            return self.space.snap(points)
+        return self.region.pulled(points) if rng is None else self.region.mended(points, rng)
 
     def encode_environment(self, environment: Mapping[str, Any]) -> Array:
         """Return the point (e,) of an environment.
@@ -135,13 +155,22 @@ class Encoding:
         laws = tuple(law_on(source, [self._axis[name] for name in source.names]) for source in found)
         return replace(self, laws=laws, factors=_factors(laws, self.axes))
 
+    def subject_to(self, given: Any) -> Encoding:
+        """Return the encoding with other constraints."""
+        measures = () if self.valuation is None else self.valuation.measures
+        parts = measures, self.space.axes, self.axes
+        limits = constraints_of(checked_constraints(given, *parts), *parts)
+        region = region_of(self.space, limits)
+        return replace(self, constraints=limits, region=region, candidates=self.space.candidates if region is None else region.candidates)
+
     def without_environment(self) -> Encoding:
         """Return the encoding of the policies alone.
 
         It is for methods that treat the variation with the environment as noise, and see the
         return alone.
         """
-        return replace(self, environment_dim=0, warped=self.warped[: self.policy_dim], factors=(), axes=(), laws=(), valuation=None)
+        blind = replace(self, environment_dim=0, warped=self.warped[: self.policy_dim], factors=(), axes=(), laws=())
+        return replace(blind, valuation=None, constraints=None)
 
     def on_levels(self, count: int) -> Encoding:
         """Return the encoding with other nodes for every law with a density.
@@ -164,24 +193,32 @@ class Encoding:
 
 
 def encoding_of(
-    space: Space, parts: Sequence[Source], objective: Objective, valuation: Valuation | None = None, bounds: Ends = UNBOUNDED
+    space: Space,
+    parts: Sequence[Source],
+    objective: Objective,
+    valuation: Valuation | None = None,
+    bounds: Ends = UNBOUNDED,
+    constraints: Constraints | None = None,
 ) -> Encoding:
     """Return the encoding of a space of policies and the independent parts of an environment."""
     axes = tuple(axis for source in parts for axis in source.axes)
     laws = tuple(law_on(source, source.axes) for source in parts)
     every = (*space.axes, *axes)
+    region = region_of(space, constraints)
     return Encoding(
         policy_dim=sum(axis.width for axis in space.axes),
         environment_dim=sum(axis.width for axis in axes),
         warped=tuple(axis.warped for axis in every for _ in range(axis.width)),
         factors=_factors(laws, axes),
-        candidates=space.candidates,
+        candidates=space.candidates if region is None else region.candidates,
         space=space,
         axes=axes,
         laws=laws,
         objective=objective,
         valuation=valuation,
         bounds=bounds,
+        constraints=constraints,
+        region=region,
     )
 
 

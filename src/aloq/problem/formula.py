@@ -109,6 +109,16 @@ class _Apply:
         for argument in self.arguments:
             yield from argument.names()
 
+    def gap(self, values: Mapping[str, Any], xp: Any) -> Any:
+        """Return how far a condition is from holding (see `Formula.gap`)."""
+        if self.function not in ("logical_and", "logical_or"):
+            return _whole_gap(self, values, xp)
+        gaps = [
+            argument.gap(values, xp) if isinstance(argument, _Apply | _Compare) else _whole_gap(argument, values, xp)
+            for argument in self.arguments
+        ]
+        return reduce(xp.add if self.function == "logical_and" else xp.minimum, gaps)
+
 
 @dataclass(frozen=True)
 class _Compare:
@@ -126,8 +136,21 @@ class _Compare:
         for side in self.sides:
             yield from side.names()
 
+    def gap(self, values: Mapping[str, Any], xp: Any) -> Any:
+        """Return how far the comparison is from holding (see `Formula.gap`)."""
+        found = [side.compute(values, xp) for side in self.sides]
+        total: Any = 0.0
+        for function, (left, right) in zip(self.functions, pairwise(found), strict=True):
+            wide = xp.ones(()) if function == "not_equal" else xp.abs(xp.subtract(left, right))
+            total = total + xp.where(getattr(xp, function)(left, right), 0.0, xp.maximum(wide, np.finfo(float).tiny))
+        return total
+
 
 _Node = _Number | _Name | _Apply | _Compare
+
+
+def _whole_gap(node: _Node, values: Mapping[str, Any], xp: Any) -> Any:
+    return xp.where(xp.equal(node.compute(values, xp), 0), 1.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -154,6 +177,21 @@ class Formula:
     def __call__(self, values: Mapping[str, Any], xp: Any = np) -> Any:
         """Compute it for numbers or arrays by name, which broadcast, with the library `xp`."""
         return self.root.compute(values, xp)
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether it is a comparison, or joined by `and`, `or` and `not`: either it holds or not."""
+        return isinstance(self.root, _Compare) or (isinstance(self.root, _Apply) and self.root.function in _LOGIC.values())
+
+    def gap(self, values: Mapping[str, Any], xp: Any = np) -> Any:
+        """Return by how much a condition fails to hold, 0 where it holds.
+
+        It is the distance between the two sides of a comparison, the sum for `and`, the least for
+        `or`, and 1 where there is no distance. It may be NaN.
+        """
+        if not isinstance(self.root, _Apply | _Compare):
+            raise TypeError(f"only a condition can fail to hold, but {self.text!r} is none")
+        return self.root.gap(values, xp)
 
     def of(self, values: Mapping[str, float]) -> float:
         """Compute it for one number a name. The result may be NaN or infinite."""

@@ -11,8 +11,10 @@ from types import MappingProxyType
 from typing import Any
 
 from aloq.problem import codec, frozen
+from aloq.problem.axes import Axis
 from aloq.problem.bounds import Bounds, checked_bounds, ends
 from aloq.problem.codec import EqualAsJSON, register
+from aloq.problem.constraints import Constraints, checked_constraints, constraints_of
 from aloq.problem.distributions import Samples
 from aloq.problem.encoding import Encoding, encoding_of
 from aloq.problem.environment import Source, checked_environment, sources
@@ -49,6 +51,10 @@ class Problem(EqualAsJSON):
 
     `bounds` are the least and the highest return that are possible at all, such as (0.0, None) for
     a cost that is never negative. Give what is known for certain: returns outside are refused.
+
+    `subject_to` maps conditions to the share of the environment in which each must hold, in (0, 1].
+    A condition is a comparison of formulas. No policy is simulated that breaks a condition on
+    policy variables alone. The policy that is recommended must be believed to meet all others.
     """
 
     policy: Archive | Mapping[str, Variable | Sequence[float]]
@@ -59,6 +65,7 @@ class Problem(EqualAsJSON):
     measures: tuple[str, ...] = ()
     value: str | None = None
     bounds: Bounds | None = None
+    subject_to: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "policy", _read_only(checked_policy(self.policy)))
@@ -73,19 +80,31 @@ class Problem(EqualAsJSON):
         _check_measures(self.measures, (*self.policy_names, *self.environment_names), self.failure_value)
         if self.valuation is not None:
             object.__setattr__(self, "value", self.valuation.formula.text)
+        limits = checked_constraints(self.subject_to, self.measures, self._space.axes, self._environment_axes)
+        object.__setattr__(self, "subject_to", _read_only(limits))
+        self._check_possible()
+
+    def _check_possible(self) -> None:
+        """Raise if no policy meets the constraints on policies alone."""
+        if self.constraints is not None and self.encoding.region is not None:
+            _ = self.encoding.region.inside
 
     @cached_property
     def encoding(self) -> Encoding:
         """The problem in the unit cube."""
-        return encoding_of(self._space, self._sources, self.objective, self.valuation, ends(self.bounds, self.sign))
+        return encoding_of(self._space, self._sources, self.objective, self.valuation, ends(self.bounds, self.sign), self.constraints)
+
+    @cached_property
+    def constraints(self) -> Constraints | None:
+        """The constraints `subject_to`, ready to be computed, or None if there are none."""
+        return constraints_of(self.subject_to, self.measures, self._space.axes, self._environment_axes)
 
     @cached_property
     def valuation(self) -> Valuation | None:
         """What measured quantities are worth, or None if a simulation gives the return alone."""
         if self.value is None:
             return None
-        axes = [axis for source in self._sources for axis in source.axes]
-        return valuation(self.measures, self.value, self._space.axes, axes, self.sign)
+        return valuation(self.measures, self.value, self._space.axes, self._environment_axes, self.sign)
 
     @property
     def sign(self) -> int:
@@ -107,6 +126,10 @@ class Problem(EqualAsJSON):
         return space_of(self.policy)  # type: ignore[arg-type]  # checked_policy has turned bounds into Real
 
     @cached_property
+    def _environment_axes(self) -> list[Axis]:
+        return [axis for source in self._sources for axis in source.axes]
+
+    @cached_property
     def _sources(self) -> tuple[Source, ...]:
         return sources(self.environment)
 
@@ -126,14 +149,15 @@ class Problem(EqualAsJSON):
     def __reduce__(self) -> tuple[Any, ...]:
         # Unpickling calls the constructor, because read-only mappings cannot be pickled. Cached
         # results are not pickled; they are computed again.
-        policy, environment = _writable(self.policy), _writable(self.environment)
+        policy, environment, limits = (_writable(part) for part in (self.policy, self.environment, self.subject_to))
         rest = (self.direction, self.objective, self.failure_value, self.measures, self.value, self.bounds)
-        return Problem, (policy, environment, *rest)
+        return Problem, (policy, environment, *rest, limits)
 
     def __repr__(self) -> str:
         parts = [_shown(self.policy), _shown(self.environment), repr(self.direction), repr(self.objective)]
         names = ["policy", "environment", "direction", "objective"]
-        optional = {"failure_value": self.failure_value, "measures": self.measures or None, "value": self.value, "bounds": self.bounds}
+        optional: dict[str, Any] = {"failure_value": self.failure_value, "measures": self.measures or None, "value": self.value}
+        optional |= {"bounds": self.bounds, "subject_to": dict(self.subject_to) or None}
         for name, given in optional.items():
             if given is not None:
                 parts.append(repr(given))

@@ -35,7 +35,7 @@ class Valuation:
 
     def __call__(self, h: Sequence[Any], pi: Any, theta: Any, xp: Any = np) -> Any:
         """Return the value of measures h at policies and environments, with the library `xp`."""
-        known = dict(zip(self.measures, h, strict=True)) | _columns(self.policy, pi, xp) | _columns(self.environment, theta, xp)
+        known = dict(zip(self.measures, h, strict=True)) | columns_of(self.policy, pi, xp) | columns_of(self.environment, theta, xp)
         return self.formula(known, xp)
 
     def of(self, measures: Mapping[str, float], policy: Mapping[str, Any], environment: Mapping[str, Any]) -> float:
@@ -93,14 +93,18 @@ def check_together(measures: tuple[str, ...], value: Any) -> None:
 
 
 def _formula(text: Any, measures: tuple[str, ...], axes: Sequence[Axis]) -> Formula:
-    names: Names = dict.fromkeys(measures) | {axis.name: axis.labels if isinstance(axis, ChoiceAxis) else None for axis in axes}
-    formula = Formula.parse(text, names)
+    formula = Formula.parse(text, names_of(measures, axes))
     if not set(measures).intersection(formula.names):
         raise ProblemError(f"`value` must use a measure, but {formula.text!r} uses none of {', '.join(measures)}. Name one in it.")
     return formula
 
 
-def _columns(axes: Sequence[Axis], points: Any, xp: Any) -> dict[str, Any]:
+def names_of(measures: Sequence[str], axes: Sequence[Axis]) -> Names:
+    """Return the names that a formula may use."""
+    return dict.fromkeys(measures) | {axis.name: axis.labels if isinstance(axis, ChoiceAxis) else None for axis in axes}
+
+
+def columns_of(axes: Sequence[Axis], points: Any, xp: Any) -> dict[str, Any]:
     """Return the values of each variable at points of the unit cube."""
     ends = np.cumsum([0, *(axis.width for axis in axes)])
     return {axis.name: axis.numbers(points[..., start:end], xp) for axis, start, end in zip(axes, ends[:-1], ends[1:], strict=True)}

@@ -112,6 +112,18 @@ class DrawsJointly(Protocol):
 
 
 @runtime_checkable
+class Constrains(Protocol):
+    """A belief about what policies are worth under constraints, which hold with some probability."""
+
+    def standing(self, pi: Array) -> tuple[Array, Array, Array]:
+        """Return three numbers for each policy: (m,) each.
+
+        They are the mean objective, the probability that the constraints hold, and the mean worth.
+        """
+        ...
+
+
+@runtime_checkable
 class DrawsReturns(Protocol):
     """A belief by joint draws that also draws what it averages: the return in each environment."""
 

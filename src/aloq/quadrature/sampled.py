@@ -28,7 +28,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -87,7 +87,7 @@ class Sampled:
     units: Units
     simulated: Array  # (k, D) pairs at which the noise of a value is measured
     booleans: tuple[bool, ...]  # (Q,) which quantities are the latent ones of booleans
-    objective: Objective = Expectation()  # noqa: RUF009  # frozen
+    objective: Objective
 
     @property
     def rounding(self) -> Array:
@@ -109,12 +109,19 @@ class Sampled:
 
     def draws(self, pi: Array) -> Array:
         """F_s of policies (m, d): (S, m)."""
+        return self._on_paths(self._objective, pi)
+
+    def _on_paths(self, of: Callable[[Group, Spread, Array], Array], pi: Array) -> Array:
+        """Return a quantity of policies (m, d) on every path: (S, m).
+
+        `of` gives it for the paths of one group of each measure: (m, p).
+        """
         m, count = len(pi), -(-len(pi) // BLOCK)
         blocks = jnp.concatenate([pi, jnp.repeat(pi[:1], -m % count, axis=0)]).reshape(count, -1, pi.shape[1])
 
         def one(given: tuple[Group, Section]) -> Array:  # leading axis Q
             ready = given[0], jax.vmap(partial(spread, self.structure))(*given)
-            return lax.map(lambda block: self._objective(*ready, block), blocks).reshape(count * blocks.shape[1], -1)[:m].T
+            return lax.map(lambda block: of(*ready, block), blocks).reshape(count * blocks.shape[1], -1)[:m].T
 
         # Groups come one after another, so that the numbers of one group stay in the cache. Sections
         # come from outside of that loop. Inside it, XLA would compute a cosine again for each path.
@@ -190,7 +197,7 @@ class Sampled:
             between = between + jnp.einsum("sq,asq,bsq->qab", chance, gap, gap) / z.shape[1]
         return own.at[-1].set(between[:, -1, -1]), between
 
-    def awaiting(self, x: Array) -> Sampled:
+    def awaiting(self, x: Array) -> Self:
         number = jax.vmap(lambda paths: awaiting(self.structure, paths, x))
         boolean = jax.vmap(lambda paths: awaiting(self.structure, paths, x, of_an_answer))
         return replace(self, paths=_by_kind(self.booleans, number, boolean, self.paths))
@@ -232,13 +239,17 @@ class Sampled:
         """
         if not any(self.booleans):
             return [(1.0, h)]
-        found, likelier = list[Answered](), jnp.where(self._flags(h), h > 0.5, h)
+        found, likelier = list[Answered](), self._likelier(h)
         for answers in itertools.product((0.0, 1.0), repeat=len(self._weighed)):
             chance, given = jnp.ones(h.shape[1:]), likelier
             for q, answer in zip(self._weighed, answers, strict=True):
                 chance, given = chance * (h[q] if answer else 1 - h[q]), given.at[q].set(answer)
             found.append((chance, given))
         return found
+
+    def _likelier(self, h: Array) -> Array:
+        """Put the likelier answers of booleans in the places of their probabilities."""
+        return jnp.where(self._flags(h), h > 0.5, h) if any(self.booleans) else h
 
     def _value(self, h: Array, pi: Array, theta: Array) -> Array:
         """Return the standardised value of standardised measures h, (Q, S, ...): (S, ...)."""
@@ -247,14 +258,17 @@ class Sampled:
 
     def _value_of(self, h: Array, pi: Array, theta: Array) -> Array:
         """The same, where booleans are 0 or 1."""
-        units = self.units
-        shape = (len(h), *([1] * (h.ndim - 1)))
-        measures = h * units.measure_scale.reshape(shape) + units.measure_location.reshape(shape)
+        units, measures = self.units, self._restored(h)
         value = jnp.broadcast_to(self.valuation.sign * self.valuation(list(measures), pi, theta, jnp), h.shape[1:])
         value = jnp.where(jnp.isfinite(value), value, units.worst)
         if units.low is not None or units.high is not None:
             value = jnp.clip(value, units.low, units.high)
         return (value - units.value_location) / units.value_scale
+
+    def _restored(self, h: Array) -> Array:
+        """Return standardised measures, (Q, ...), in the user's units."""
+        shape = (len(h), *([1] * (h.ndim - 1)))
+        return h * self.units.measure_scale.reshape(shape) + self.units.measure_location.reshape(shape)
 
 
 def _average(answered: list[Answered], values: list[Array]) -> Array:

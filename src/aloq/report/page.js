@@ -235,6 +235,7 @@
         el("div", { class: "big", id: "mean", "data-value": best.mean }, number(best.mean, 5)),
         el("div", { id: "interval", "data-low": best.low, "data-high": best.high }, sure(best)),
         data.verified && el("div", { class: "soft", id: "verified" }, data.verified),
+        best.feasible === null ? null : el("div", { id: "feasible", "data-value": best.feasible }, `The constraints hold with a probability of ${number(best.feasible, 2)}.`),
         says()));
   }
 

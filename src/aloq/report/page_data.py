@@ -82,7 +82,7 @@ def answer(best: Best, value: str, evaluations: int) -> JSONObject:
 
 def _best(best: Best) -> JSONObject:
     low, high = best.interval
-    return {"policy": _named(best.policy), "mean": best.mean, "std": best.std, "low": low, "high": high}
+    return {"policy": _named(best.policy), "mean": best.mean, "std": best.std, "low": low, "high": high, "feasible": best.feasible}
 
 
 def _named(values: Mapping[str, Any]) -> list[list[Any]]:

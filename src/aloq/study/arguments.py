@@ -11,7 +11,8 @@ import numpy as np
 
 from aloq.methods import registry
 from aloq.methods.history import Array
-from aloq.methods.interface import Method, serves
+from aloq.methods.interface import Method, heeds, serves
+from aloq.problem.constraints import Constraints
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import StudyError
 from aloq.problem.objective import Objective
@@ -56,6 +57,15 @@ def check_served(method: Method, objective: Any) -> Objective:
             "Use aloq.Expectation(), or a method that draws paths, such as aloq.ALOQ()."
         )
     return objective
+
+
+def check_heeded(method: Method, constraints: Constraints | None) -> None:
+    """Raise StudyError if there are constraints on measures and the method does not heed them."""
+    if constraints is not None and constraints.uncertain and not heeds(method):
+        raise StudyError(
+            f"`subject_to` must be about policy variables alone here: {type(method).__name__} does not model the measures, so it cannot "
+            f"tell where {constraints.uncertain[0].condition.text!r} holds. Use a method that does, such as aloq.ALOQ()."
+        )
 
 
 def check_seed(seed: Any) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from aloq.methods.history import Array, distinct_rows
-from aloq.methods.interface import Method, Prediction, Recommendation, RecommendsAtOnce, State
+from aloq.methods.interface import BELIEVED, Method, Prediction, Recommendation, RecommendsAtOnce, State
 from aloq.problem.html_table import line, table
 from aloq.problem.objective import Expectation, Objective
 from aloq.quadrature.verification import unknown_span, unseen_share
@@ -39,6 +39,7 @@ class Best:
     alike: int = 0  # the number of returns, if the study knows only equal ones
     objective: Objective = Expectation()  # noqa: RUF009  # frozen
     limits: tuple[float, float] = (-sys.float_info.max, sys.float_info.max)  # between which the objective lies for certain
+    feasible: float | None = None  # the probability that the constraints hold, or None if there are none
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -56,7 +57,7 @@ class Best:
     def __str__(self) -> str:
         policy = _listed(self.policy)
         low, high = self.interval
-        text = f"{policy}: {self.objective.quantity} {self.mean:.6g} ± {self.std:.2g} (90 %: {low:.6g} to {high:.6g})"
+        text = f"{policy}: {self.objective.quantity} {self.mean:.6g} ± {self.std:.2g} (90 %: {low:.6g} to {high:.6g}){self._feasibility()}"
         if not self.least_known:
             return text
         return f"{text}; least is known about {_listed(self.least_known)}"
@@ -69,6 +70,21 @@ class Best:
         if self.least_known:
             says.append(f"least is known about {_listed(self.least_known)}")
         return table([(name, _short(value)) for name, value in self.policy.items()]) + "".join(line(text) for text in says)
+
+    @property
+    def believed_feasible(self) -> bool:
+        """Whether the constraints hold with a probability of a half or more, or there are none."""
+        return self.feasible is None or self.feasible >= BELIEVED
+
+    def _feasibility(self) -> str:
+        if self.feasible is None:
+            return ""
+        if self.believed_feasible:
+            return f"; the constraints hold with a probability of {self.feasible:.2g}"
+        return (
+            f"; NO simulated policy is believed to meet the constraints: this one is the most likely to, with a probability of "
+            f"{self.feasible:.2g}"
+        )
 
 
 def recommended(method: Method, ledger: Ledger, asked: Question, state: State | None, seed: int) -> Best:
@@ -94,7 +110,8 @@ def _in_the_users_units(found: Recommendation, ledger: Ledger, asked: Question) 
     low, high = sorted(ledger.sign * end for end in limits_of(asked))
     mean, std = ledger.sign * float(belief.mean[0]), float(belief.std[0])
     alike = _alike(asked, found.policy)
-    return Best(policy, mean, std, alike=alike, objective=asked.encoding.objective, limits=(low, high))
+    about: dict[str, Any] = {"alike": alike, "objective": asked.encoding.objective, "limits": (low, high)}
+    return Best(policy, mean, std, feasible=_feasible(asked, policy, found.feasible), **about)
 
 
 def _alike(asked: Question, policy: Array) -> int:
@@ -111,6 +128,17 @@ def _alike(asked: Question, policy: Array) -> int:
 
 def _listed(values: dict[str, Any]) -> str:
     return ", ".join(f"{name}={_short(value)}" for name, value in values.items())
+
+
+def _feasible(asked: Question, policy: dict[str, Any], believed: float | None) -> float | None:
+    """Return the probability that the constraints hold, or None if there are none.
+
+    Those on the policy alone are checked on the values as they were simulated.
+    """
+    constraints = asked.encoding.constraints
+    if constraints is None:
+        return None
+    return (1.0 if believed is None else believed) if constraints.allow(policy) else 0.0
 
 
 def _short(value: Any) -> str:

@@ -22,7 +22,7 @@ from aloq.study.study import Study
 if TYPE_CHECKING:
     import pandas as pd
 
-KEYS = ("environment", "objective", "value")
+KEYS = ("environment", "objective", "value", "subject_to")
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +36,10 @@ class Comparison:
     def table(self) -> pd.DataFrame:
         """Return a table with one row for each question.
 
-        Its columns are policy.NAME, value, low and high (the 90 % interval), and costs.QUESTION:
-        what the recommendation of this row costs under that question.
+        Its columns are policy.NAME, value, low and high (the 90 % interval), feasible (the
+        probability that the constraints hold, if there are some), and costs.QUESTION: what the
+        recommendation of this row costs under that question. Such a cost is negative if the policy
+        is better but breaks the constraints of that question.
         """
         import pandas as pd
 
@@ -45,6 +47,7 @@ class Comparison:
         for best, costs in zip(self.answers.values(), self.costs.tolist(), strict=True):
             row: dict[str, Any] = {f"policy.{name}": value for name, value in best.policy.items()}
             row |= {"value": best.mean, "low": best.interval[0], "high": best.interval[1]}
+            row |= {} if best.feasible is None else {"feasible": best.feasible}
             rows.append(row | {f"costs.{name}": cost for name, cost in zip(self.answers, costs, strict=True)})
         return pd.DataFrame(rows, index=pd.Index(self.answers, name="question"))
 
@@ -61,9 +64,14 @@ def compare(study: Study, questions: Mapping[str, Mapping[str, Any]]) -> Compari
     _check(questions)
     answers = {name: study.best(**asked) for name, asked in questions.items()}
     policies = [best.policy for best in answers.values()]
-    values = np.stack([study.predict(policies, **asked).mean for asked in questions.values()], axis=1)
+    values = np.stack([study.predict(policies, **_without_limits(asked)).mean for asked in questions.values()], axis=1)
     costs = study.problem.sign * (np.diag(values) - values)
     return Comparison(answers, values, costs)
+
+
+def _without_limits(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a question without its constraints, which change no prediction."""
+    return {key: given for key, given in asked.items() if key != "subject_to"}
 
 
 def _check(questions: Any) -> None:

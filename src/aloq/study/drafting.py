@@ -14,6 +14,7 @@ import numpy as np
 from aloq.methods.history import Array
 from aloq.methods.interface import Method, Suggestion, SuggestsMany
 from aloq.problem.encoding import Encoding
+from aloq.problem.errors import StudyError
 from aloq.study.arguments import check_point
 from aloq.study.journal.record import Record, as_record, copied
 from aloq.study.ledger import Ledger, encoded, first_with
@@ -57,18 +58,32 @@ class Drafts:
     def _draft(self, suggestion: Suggestion) -> Record:
         """Return the trial at the suggested point.
 
-        If that pair is pending already or has failed, the trial is at another point.
+        If that pair is pending already or has failed, or if constraints forbid the policy, the trial
+        is at another point.
         """
-        point = check_point(suggestion.point, self._encoding, self._method)
+        point = self._allowed(check_point(suggestion.point, self._encoding, self._method))
         rng = np.random.default_rng([self._seed, self._history.asked, 4])
         for candidate in itertools.chain([point], others(self._encoding, point, rng), [point]):
             x, t = candidate[: self._encoding.policy_dim], candidate[self._encoding.policy_dim :]
             policy, environment = self._policy(x), self._encoding.decode_environment(t)
             place = encoded(self._encoding, policy, environment)
-            if self._free(place):
+            if self._free(place) and self._meets(policy):
                 break
+        if not self._meets(policy):  # rounding took all of them across the border
+            raise StudyError(f"No policy that meets `subject_to` was found around {policy}. Leave more room between the constraints.")
         record = {"event": "ask", "id": self._history.asked, "policy": policy, "environment": environment}
         return self._taken_in(as_record("state of a method", record | {"state": suggestion.state}), place)
+
+    def _allowed(self, point: Array) -> Array:
+        """Return the pair with its policy pulled to what constraints on policies alone allow."""
+        d = self._encoding.policy_dim
+        if self._encoding.feasible(point[None, :d])[0]:
+            return point
+        return np.concatenate([self._encoding.feasible_policies(point[None, :d])[0], point[d:]])
+
+    def _meets(self, policy: dict[str, Any]) -> bool:
+        """Return whether a policy, exactly as it will be simulated, meets the constraints on it."""
+        return self._encoding.constraints is None or self._encoding.constraints.allow(policy)
 
     def _free(self, point: Array) -> bool:
         return not any(np.any(np.all(points == point, axis=1)) for points in (self._history.pending, self._failed))
@@ -102,4 +117,4 @@ def others(encoding: Encoding, point: Array, rng: np.random.Generator) -> Iterat
     for reach in np.concatenate([np.zeros(_OTHERS), np.geomspace(0.01, 1.0, 2 * _OTHERS), np.full(_OTHERS, 10.0)]):
         policy = np.clip(x + reach * rng.standard_normal(len(x)), 0, 1) if reach < 10 else rng.random(len(x))
         environment = encoding.spread_environments(rng.random((1, factors)))[0]
-        yield np.concatenate([encoding.snap_policies(policy[None])[0], environment])
+        yield np.concatenate([encoding.feasible_policies(policy[None], rng)[0], environment])

@@ -14,7 +14,7 @@ from aloq.problem.bounds import UNBOUNDED, ends_of
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import StudyError
 from aloq.problem.objective import Expectation
-from aloq.study.arguments import check_served
+from aloq.study.arguments import check_heeded, check_served
 from aloq.study.ledger import Ledger
 
 
@@ -27,16 +27,21 @@ class Question:
     altered: bool = False  # whether it differs from what the study was made for
 
 
-def question(method: Method, ledger: Ledger, environment: Any = None, objective: Any = None, value: Any = None) -> Question:
+def question(
+    method: Method, ledger: Ledger, environment: Any = None, objective: Any = None, value: Any = None, subject_to: Any = None
+) -> Question:
     """Return the question about the study's problem, altered by what is given."""
     encoding, history = ledger.encoding, ledger.history()
     if value is not None:
         encoding, history = _priced(method, encoding, history, value)
     if objective is not None:
         encoding = replace(encoding, objective=check_served(method, objective))
+    if subject_to is not None:
+        encoding = encoding.subject_to(subject_to)
+        check_heeded(method, encoding.constraints)
     if environment is not None:
         encoding = _reweighted(method, encoding, environment)
-    altered = value is not None or environment is not None or encoding.objective != ledger.encoding.objective
+    altered = any(given is not None for given in (value, environment, subject_to)) or encoding.objective != ledger.encoding.objective
     return Question(encoding, history, altered)
 
 

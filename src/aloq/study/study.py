@@ -31,6 +31,7 @@ from aloq.problem.problem import Problem
 from aloq.study.adding import added, table_added
 from aloq.study.arguments import (
     check_executor,
+    check_heeded,
     check_method,
     check_problem,
     check_seed,
@@ -95,6 +96,7 @@ class Study:
         self._method = check_method(header.earlier_default(journal) if by_default else method)
         self._seed = check_seed(seed)
         check_served(self._method, problem.objective)
+        check_heeded(self._method, problem.constraints)
         self._computing = threading.RLock()
         self._session = Session()
         session = self._session  # the book must not hold the study
@@ -356,18 +358,24 @@ class Study:
         """
         return verification(self._book.known())
 
-    def best(self, environment: Any = None, objective: Any = None, value: str | None = None) -> Best:
+    def best(
+        self, environment: Any = None, objective: Any = None, value: str | None = None, subject_to: Mapping[str, float] | None = None
+    ) -> Best:
         """Return the policy believed best among those simulated.
 
+        Under constraints, it is the best of those that meet them with a probability of a half or
+        more. If there are none, it is the one most likely to. `.feasible` is that probability.
+
         `environment` asks for the best under another distribution of the same variables,
-        `objective` under another one, such as CVaR(0.05), and `value` under another formula for
-        what the measures are worth. None of these needs new simulations. Methods that treat
-        environments as noise refuse the first, those that know only the expectation refuse the
-        second, and those that do not model the measures refuse the third.
+        `objective` under another one, such as CVaR(0.05), `value` under another formula for what
+        the measures are worth, and `subject_to` under other constraints ({} for none). None of
+        these needs new simulations. Methods that treat environments as noise refuse the first, those
+        that know only the expectation refuse the second, and those that do not model the measures
+        refuse the third, and constraints on measures.
         """
         with self._computation():
             ledger = self._informed("best")
-            asked = question(self._method, ledger, environment, objective, value)
+            asked = question(self._method, ledger, environment, objective, value, subject_to)
             return recommended(self._method, ledger, asked, ledger.state(), self._seed)
 
     def predict(

@@ -162,8 +162,9 @@ class Sampled:
         h = self._measures_at(x)
         answered = self._answered(h)
         values = [self._value_of(given, *self._split(x)) for _, given in answered]
-        # If the value is the measure itself, it is as noisy, and tells nothing more.
-        z = h if self.valuation.identity else jnp.concatenate([h, _average(answered, values)[None]])  # (Q + 1, S, q)
+        # If the value is the measure itself, a number, it is as noisy, and tells nothing more.
+        same = self.valuation.identity and not any(self.booleans)
+        z = h if same else jnp.concatenate([h, _average(answered, values)[None]])  # (Q + 1, S, q)
         noise, between = self._noise_around(z, answered, values)
         z = z - jnp.mean(z, axis=1, keepdims=True)
         spread = jnp.sqrt(jnp.mean(z**2, axis=1) + noise)  # (Q + 1, q)

@@ -49,7 +49,7 @@ ROUNDING = 1e-9  # by which the weights of a share may miss their sum
     data_fields=("paths", "theta", "weights", "units", "simulated", "floor", "gap_units"),
     meta_fields=("structure", "valuation", "booleans", "objective", "constraints"),
 )
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Constrained(Sampled):
     """Belief by draws about the worth U of policies."""
 

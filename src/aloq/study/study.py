@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
 import numpy as np
 
 from aloq.methods.interface import Method, Prediction, ShowsBelief
-from aloq.problem.errors import AloqError, StudyError
+from aloq.problem.errors import StudyError
 from aloq.problem.problem import Problem
 from aloq.study.arguments import check_executor, check_method, check_problem, check_seed, check_served, check_simulate, check_timeout
 from aloq.study.best import Best, recommended, recommended_at_once
@@ -236,7 +236,7 @@ class Study:
             if not self._computing.acquire(blocking=False):
                 return None
             try:
-                with suppress(AloqError):
+                with suppress(Exception):  # what is only shown must not end a run; the next step will raise it
                     return recommended_at_once(self._method, self._book.known(), self._seed)
                 return None
             finally:

@@ -191,7 +191,7 @@ class ALOQ:
 
     def recommend_at_once(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation | None:
         """Return what the state as it is recommends, or None if it has learnt nothing yet."""
-        if not len(history.told) or not self._model(history).learnt(history, state, math.inf):
+        if not state or not len(history.told) or not self._model(history).learnt(history, state, math.inf):
             return None
         return _leader(history, self._believed(encoding, history, state, seed, math.inf))
 

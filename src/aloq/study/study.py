@@ -26,7 +26,7 @@ import numpy as np
 
 from aloq.methods import registry
 from aloq.methods.interface import Method, Prediction, ShowsBelief
-from aloq.problem.errors import AloqError, StudyError
+from aloq.problem.errors import StudyError
 from aloq.problem.problem import Problem
 from aloq.study.adding import added, table_added
 from aloq.study.arguments import (
@@ -313,7 +313,7 @@ class Study:
             if not self._computing.acquire(blocking=False):
                 return None
             try:
-                with suppress(AloqError):
+                with suppress(Exception):  # what is only shown must not end a run; the next step will raise it
                     return recommended_at_once(self._method, self._book.known(), self._seed)
                 return None
             finally:

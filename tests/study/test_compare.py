@@ -67,7 +67,7 @@ def test_a_table_says_what_each_answer_costs_under_the_other_question(direction:
         ({"tail": CVaR(0.05)}, r"Each question must be a name and a dict, but 'tail': CVaR\(alpha=0.05\) came"),
         (
             {"tail": {"objectiv": CVaR(0.05)}},
-            r"The question 'tail' may have environment, objective, value, but has .objectiv",
+            r"The question 'tail' may have environment, objective, value, subject_to, but has .objectiv",
         ),
     ],
 )

@@ -13,13 +13,14 @@ import copy
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aloq.methods.history import History
 from aloq.methods.interface import State
+from aloq.numerics.growing_array import GrowingArray
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import AloqError, JournalError, StudyError
 from aloq.problem.problem import Problem
@@ -34,35 +35,6 @@ Status = Literal["pending", "told", "failed", "dropped"]
 EVENTS = ("ask", "tell", "fail", "add", "amend", "drop", "stop", "adopt", "verify", "verified")
 CORRECTIONS = ("amend", "drop", "adopt")  # each makes void what a method has learnt
 T = TypeVar("T", bound=np.generic)
-
-
-class GrowingArray(Generic[T]):
-    """Rows of one shape. The room for them doubles when it is full.
-
-    So the average cost of adding a row does not depend on how many there are.
-    """
-
-    def __init__(self, empty: NDArray[T]) -> None:
-        self._room = np.empty((64, *empty.shape[1:]), empty.dtype)
-        self._size = 0
-
-    def __len__(self) -> int:
-        return self._size
-
-    def append(self, row: object) -> None:
-        if self._size == len(self._room):
-            self._room = np.concatenate([self._room, np.empty_like(self._room)])
-        self._room[self._size] = row
-        self._size += 1
-
-    def cut(self, size: int) -> None:
-        """Forget all rows after the first `size`."""
-        self._size = min(size, self._size)
-
-    @property
-    def rows(self) -> NDArray[T]:
-        """The rows so far, as a view."""
-        return self._room[: self._size]
 
 
 @dataclass(frozen=True)

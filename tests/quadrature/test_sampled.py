@@ -18,7 +18,7 @@ from aloq.acquisition.policy import EI
 from aloq.gp.posterior import Points
 from aloq.numerics.computing import computing
 from aloq.problem.distributions import Discrete
-from aloq.problem.objective import CVaR, Expectation, MeanStd, Quantile, WorstCase
+from aloq.problem.objective import CVaR, Expectation, MeanStd, Objective, Quantile, WorstCase
 from aloq.problem.problem import Problem
 from aloq.quadrature import sampled as module
 from aloq.quadrature.nodes import averaged_over
@@ -223,6 +223,24 @@ def test_the_formula_is_averaged_over_the_answers_of_several_booleans() -> None:
         found = several._value(jnp.asarray(chances), jnp.zeros((3, 2, 1)), jnp.zeros((3, 2, 1)))
     a, b, _, _, e = chances
     np.testing.assert_allclose(found, a * 5 * b + (1 - a) + 7 * (e > 0.5), rtol=1e-12)
+
+
+@pytest.mark.parametrize("objective", [CVaR(0.2), Quantile(0.3), WorstCase(), MeanStd(1.0)])
+def test_for_risk_both_answers_of_a_boolean_are_cases_of_their_own(objective: Objective) -> None:
+    """Drawn answers, 40,000 in each of three environments, and the objective of all of them alike."""
+    chances = np.array([[0.02, 0.6, 0.0001], [0.5, 0.995, 0.3]])  # of two policies
+    weights = np.array([0.5, 0.3, 0.2])
+    problem = Problem({"p": (0.0, 1.0)}, {"t": Discrete([0.0, 0.5, 1.0])}, measures=("b",), value="t - 3 * b")
+    assert problem.encoding.valuation is not None
+    with computing():
+        belief, _ = booleans("b", draws=2)
+        other = replace(belief, valuation=problem.encoding.valuation, objective=objective, theta=jnp.array([[0.0], [0.5], [1.0]]))
+        pair = replace(other, weights=jnp.asarray(weights))._weighted_values(jnp.asarray(chances[None, :, None]), jnp.zeros((2, 1, 1, 1)))
+        found = np.asarray(evaluate(objective, *pair))[:, 0]
+    answers = np.random.default_rng(0).uniform(size=(40_000, 2, 3)) < np.where(chances < 0.01, 0.0, np.where(chances > 0.99, 1.0, chances))
+    values = np.array([0.0, 0.5, 1.0]) - 3.0 * answers
+    truth = [evaluate(objective, jnp.asarray(values[:, i].ravel()), jnp.asarray(np.tile(weights / 40_000, 40_000))) for i in range(2)]
+    np.testing.assert_allclose(found, truth, atol=0.02)
 
 
 def test_another_formula_takes_the_same_paths_without_another_program() -> None:

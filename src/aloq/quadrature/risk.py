@@ -1,7 +1,7 @@
 """Objectives as functions of a return's values at weighted environments.
 
 v      (..., N)  values; a larger one is better
-w      (N,)      weights, w_j >= 0, Σ w_j = 1
+w      (N,)      weights, w_j >= 0, Σ w_j = 1; or (..., N), where they differ from case to case
 q      (...)     the lower quantile: the smallest value v_j with Σ_{v_k <= v_j} w_k >= alpha
 
     Expectation      Σ_j w_j v_j
@@ -34,7 +34,7 @@ SLACK = 1e-9
 
 @singledispatch
 def evaluate(objective: Objective, v: Array, w: Array) -> Array:
-    """Return the objective of values v, (..., N), with weights w, (N,): (...)."""
+    """Return the objective of values v, (..., N), with weights w, (N,) or (..., N): (...)."""
     raise NotImplementedError(f"{type(objective).__name__} has no function of values and weights. Give it one with `@evaluate.register`.")
 
 
@@ -45,7 +45,7 @@ def computes(objective: Objective) -> bool:
 
 @evaluate.register
 def _expectation(objective: Expectation, v: Array, w: Array) -> Array:
-    return v @ w
+    return weighted(v, w)
 
 
 @evaluate.register
@@ -56,7 +56,7 @@ def _quantile(objective: Quantile, v: Array, w: Array) -> Array:
 @evaluate.register
 def _cvar(objective: CVaR, v: Array, w: Array) -> Array:
     q = quantile(v, w, objective.alpha)
-    return q - jnp.maximum(q[..., None] - v, 0) @ w / objective.alpha
+    return q - weighted(jnp.maximum(q[..., None] - v, 0), w) / objective.alpha
 
 
 @evaluate.register
@@ -66,14 +66,19 @@ def _worst_case(objective: WorstCase, v: Array, w: Array) -> Array:
 
 @evaluate.register
 def _mean_std(objective: MeanStd, v: Array, w: Array) -> Array:
-    mean = v @ w
-    variance = (v - mean[..., None]) ** 2 @ w
+    mean = weighted(v, w)
+    variance = weighted((v - mean[..., None]) ** 2, w)
     known = variance <= 0  # a root has no slope at 0
     return mean - objective.kappa * jnp.where(known, 0.0, jnp.sqrt(jnp.where(known, 1.0, variance)))
 
 
+def weighted(v: Array, w: Array) -> Array:
+    """Return Σ_j w_j v_j of values v, (..., N), with weights w, (N,) or (..., N): (...)."""
+    return v @ w if w.ndim == 1 else jnp.sum(v * w, axis=-1)
+
+
 def quantile(v: Array, w: Array, alpha: float) -> Array:
-    """Return the lower quantile of values v, (..., N), with weights w, (N,): (...).
+    """Return the lower quantile of values v, (..., N), with weights w, (N,) or (..., N): (...).
 
     It is found by halving, because sorting takes ten times as long. `low` stays below the quantile,
     and `high` does not.
@@ -83,7 +88,7 @@ def quantile(v: Array, w: Array, alpha: float) -> Array:
     least, most = (function(fixed, axis=-1) for function in (jnp.min, jnp.max))
 
     def reached(t: Array) -> Array:
-        return jnp.where(fixed <= t[..., None], w, 0.0) @ jnp.ones_like(w) >= enough
+        return jnp.where(fixed <= t[..., None], w, 0.0) @ jnp.ones(w.shape[-1], w.dtype) >= enough
 
     def halved(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = ends

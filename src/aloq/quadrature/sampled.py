@@ -19,7 +19,8 @@ variance of F that the measures at x, and their value, explain linearly:
 
 A boolean is the sign of a latent quantity e plus noise. In the place of h there is, on each path,
 the probability that it is true, Phi(e / sigma), whose noise is that of one draw from it. The formula
-is computed with the boolean true and with it false, and averaged by that probability.
+is computed with the boolean true and with it false, and averaged by that probability. If the
+objective is not the expectation, both are cases of their own in each environment.
 """
 
 from __future__ import annotations
@@ -52,6 +53,9 @@ KNOWN = 1e-6
 # The formula is computed with each of so many booleans true and false. Any other counts as what is
 # likelier.
 WEIGHED = 4
+# An answer of a boolean that is less likely than this counts as impossible for an objective that
+# depends on rare cases. No answer has the probability 0 under a probit.
+POSSIBLE = 0.01
 # The most policies whose draws are computed at once. More would not fit into the cache of a core.
 BLOCK = 200
 
@@ -133,7 +137,7 @@ class Sampled:
         """F_s of policies (m, d) on the paths of one group of each measure: (m, p)."""
         h = jax.vmap(lambda *pair: at_policies(self.structure, pair[0], pair[1], pi))(group, spread)  # (Q, m, p, N)
         h = self._measured(h, group.hyper.noise[:, None, None, None])
-        return evaluate(self.objective, self._value(h, pi[:, None, None], self.theta), self.weights)
+        return evaluate(self.objective, *self._weighted_values(h, pi[:, None, None]))
 
     def mean(self, pi: Array) -> Array:
         return jnp.mean(self.draws(pi), axis=0)[None]
@@ -251,6 +255,22 @@ class Sampled:
     def _likelier(self, h: Array) -> Array:
         """Put the likelier answers of booleans in the places of their probabilities."""
         return jnp.where(self._flags(h), h > 0.5, h) if any(self.booleans) else h
+
+    def _weighted_values(self, h: Array, pi: Array) -> tuple[Array, Array]:
+        """Return the values in all environments on each path, and their weights.
+
+        The mean of a random answer is enough for an expectation. For other objectives, each answer
+        is a case of its own.
+        """
+        answered = self._answered(h)
+        values = [self._value_of(given, pi, self.theta) for _, given in answered]
+        if len(answered) == 1 or isinstance(self.objective, Expectation):
+            return _average(answered, values), self.weights
+        chances = jnp.concatenate([jnp.broadcast_to(chance, h.shape[1:]) for chance, _ in answered], axis=-1)
+        possible = jnp.where(chances < POSSIBLE, 0.0, chances)  # the tails of the probit would make all cases possible
+        total = jnp.sum(possible.reshape(*h.shape[1:-1], len(answered), -1), axis=-2)
+        weights = possible * jnp.tile(self.weights / total, len(answered))
+        return jnp.concatenate(values, axis=-1), weights
 
     def _value(self, h: Array, pi: Array, theta: Array) -> Array:
         """Return the standardised value of standardised measures h, (Q, S, ...): (S, ...)."""

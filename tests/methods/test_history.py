@@ -33,7 +33,7 @@ def test_a_simulator_is_deterministic_if_all_repeats_agree(values: list[float], 
 
 
 def test_a_history_is_whole() -> None:
-    with pytest.raises(ValueError, match=r"but got 3 pairs, 2 values, 2 rows of measures and 2 marks\. Make one with `History\.of`"):
+    with pytest.raises(ValueError, match=r"but got 3 pairs, 2 values and 2 rows of measures\. Make one with `History\.of`"):
         replace(history([1.0, 2.0]), told=PAIRS[:3])
 
 

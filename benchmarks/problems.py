@@ -3,8 +3,7 @@
     python benchmarks/problems.py      # recomputes every optimum
 
 The true expected return of each is known, as a sum or by quadrature. The published ones have
-environment variables: nes-1d and nes-gmm are from Fröhlich et al. (2020, arXiv 2002.02820),
-bonsai-cliff is from arXiv 2510.03893.
+environment variables: nes-1d and nes-gmm are from Fröhlich et al. (2020, arXiv 2002.02820).
 """
 
 from __future__ import annotations
@@ -70,26 +69,6 @@ def nes_gmm() -> Task:
     law = stats.norm(0, 0.1)
     problem = aloq.Problem(policy={"x": (0.0, 1.0), "y": (0.0, 1.0)}, environment={"dx": law, "dy": law})
     return Task("nes-gmm", "actuator noise on three hills", problem, f, 0.4001, lambda x, y: hills(x, y, 0.01))
-
-
-def bonsai_cliff() -> Task:
-    names = [f"x{i}" for i in range(5)]
-
-    def g(t: Any) -> Any:
-        return -10 / (1 + 0.3 * np.exp(6 * t)) - 0.2 * t**2
-
-    def f(**v: Any) -> Any:
-        return sum(g(v[f"x{i}"] + 0.5 * np.sin(v[f"w{i}"])) for i in range(5))
-
-    nodes, weights = _uniform(200)
-
-    def expected(**v: Any) -> Any:
-        shift = 0.5 * np.sin(np.pi * (nodes - 0.5))
-        return sum(g(np.asarray(v[name])[:, None] + shift) @ weights for name in names)
-
-    environment = {f"w{i}": stats.uniform(-np.pi / 2, np.pi) for i in range(5)}
-    problem = aloq.Problem(policy=dict.fromkeys(names, (0.0, 5.0)), environment=environment)
-    return Task("bonsai-cliff", "a cliff along each of five variables", problem, f, -2.126, expected)
 
 
 def valley() -> Task:
@@ -218,7 +197,7 @@ def mixed() -> Task:
 
 
 PROBLEMS: tuple[Callable[[], Task], ...] = (
-    nes_1d, nes_gmm, bonsai_cliff, valley, cliff, gust, thousandth, components, archive, noisy_hills, mixed,
+    nes_1d, nes_gmm, valley, cliff, gust, thousandth, components, archive, noisy_hills, mixed,
 )  # fmt: skip
 
 # Expected returns of the best policies, as `best` finds them.

@@ -24,6 +24,7 @@ MEASURES = {
     "arm-collision": ("distance", "clearance"),
     "arm-breakage": ("distance", "margin"),
     "arm-torque": ("distance", "setting"),
+    "gap": ("cost", "clearance"),
 }
 Pair = tuple[dict[str, Any], dict[str, Any]]
 SETTING = st.floats(0.0, 1.0)

@@ -110,7 +110,7 @@ def _optimize(study: Study, job: RunRequest) -> None:
 
 def _print_best(study: Study, task: Task | None) -> None:
     best = study.best()
-    quantity = best.objective.quantity if task is None else f"expected {task.returns}"
+    quantity = best.objective.quantity if task is None else task.quantity
     low, high = best.interval
     typer.echo("\nRecommended policy")
     for name, value in best.policy.items():
@@ -118,7 +118,11 @@ def _print_best(study: Study, task: Task | None) -> None:
     typer.echo(f"{quantity[0].upper()}{quantity[1:]}   {best.mean:.5g}   (90 % interval {low:.5g} to {high:.5g})")
     if task is not None:
         known = "" if math.isnan(task.best) else f"   (best possible {task.best:.5g})"
-        typer.echo(f"In truth        {task.expected([best.policy])[0]:.5g}{known}")
+        typer.echo(f"In truth        {task.truth([best.policy])[0]:.5g}{known}")
+        for text, share in task.shares([best.policy]).items():
+            typer.echo(
+                f"In truth        {text} holds in {share[0]:.2%} of the environment, where {task.problem.subject_to[text]:.2%} are needed"
+            )
     if best.feasible is not None:
         doubt = "" if best.believed_feasible else "   (no simulated policy is believed to meet them)"
         typer.echo(f"Constraints     hold with a probability of {best.feasible:.2g}{doubt}")
@@ -130,7 +134,7 @@ def _print_best(study: Study, task: Task | None) -> None:
 def _print_beside(alone: Study, task: Task | None) -> None:
     """Print what the recommendation from the return alone is worth. Only a task knows the truth."""
     if task is not None:
-        typer.echo(f"By {task.returns} alone   {task.expected([alone.best().policy])[0]:.5g} in truth, after as many simulations")
+        typer.echo(f"By {task.returns} alone   {task.truth([alone.best().policy])[0]:.5g} in truth, after as many simulations")
 
 
 def _check_figure(path: Path, job: RunRequest) -> None:

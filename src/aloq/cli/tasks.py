@@ -17,7 +17,8 @@ def tasks() -> None:
 
     table = Table(box=SIMPLE, padding=0)
     for heading in ("task", "policy", "environment", "goal", "best", "what it is"):
-        table.add_column(heading, no_wrap=heading not in ("policy", "environment", "what it is"))
+        names_of_variables = heading in ("policy", "environment")
+        table.add_column(heading, no_wrap=not names_of_variables and heading != "what it is", max_width=13 if names_of_variables else None)
     for name in names():
         try:
             task = load(name)
@@ -26,5 +27,5 @@ def tasks() -> None:
             continue
         problem = task.problem
         variables = ", ".join(problem.policy_names), ", ".join(problem.environment_names)
-        table.add_row(task.name, *variables, problem.direction[:3], "?" if isnan(task.best) else f"{task.best:.5g}", task.description)
+        table.add_row(task.name, *variables, problem.direction[:3], "?" if isnan(task.best) else f"{task.best:.4g}", task.description)
     Console().print(table)

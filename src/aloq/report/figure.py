@@ -160,8 +160,8 @@ def draw_progress(axes: Axes, seen: Progress, task: Task) -> None:
     _draw_best(axes, task)
     axes.plot(trials, seen.mean, color=GREY, marker="o", markersize=4, linestyle="none", alpha=0.5, zorder=1, label="policy simulated")
     _scale(axes, np.array([*_best(task), *seen.mean, *seen.truth]))
-    axes.set(xlabel="evaluations", ylabel=f"expected {task.returns}")
-    caption(axes, f"Expected {task.returns}, with the final belief", columns=2)
+    axes.set(xlabel="evaluations", ylabel=task.quantity)
+    caption(axes, f"{_headed(task.quantity)}, with the final belief", columns=2)
 
 
 def draw_learning(axes: Axes, told: Recommendations, alone: Recommendations, task: Task) -> None:
@@ -171,8 +171,12 @@ def draw_learning(axes: Axes, told: Recommendations, alone: Recommendations, tas
     axes.plot(alone.evaluations, alone.truth, color=PURPLE, linestyle="-.", label=f"from the {task.returns} alone", **look)
     _draw_best(axes, task)
     _scale(axes, np.array([*_best(task), *told.truth, *alone.truth]))
-    axes.set(xlabel="evaluations", ylabel=f"true expected {task.returns}", xlim=(0, None))
-    caption(axes, f"Expected {task.returns} of the recommendation", columns=2)
+    axes.set(xlabel="evaluations", ylabel=f"true {task.quantity}", xlim=(0, None))
+    caption(axes, f"{_headed(task.quantity)} of the recommendation", columns=2)
+
+
+def _headed(quantity: str) -> str:
+    return quantity[0].upper() + quantity[1:]
 
 
 def _best(task: Task) -> list[float]:

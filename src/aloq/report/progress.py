@@ -45,12 +45,12 @@ def progress(study: Study, task: Task) -> Progress:
     policies = simulated_policies(study)
     belief = study.predict(policies)
     mean = np.asarray(belief.mean)
-    return Progress(mean, np.asarray(belief.std), task.expected(policies), _leaders(mean * study.problem.sign))
+    return Progress(mean, np.asarray(belief.std), task.truth(policies), _leaders(mean * study.problem.sign))
 
 
 @dataclass(frozen=True, eq=False)
 class Recommendations:
-    """What a study recommended after some numbers of returns, by its true expected return."""
+    """What a study recommended after some numbers of returns, by its true objective."""
 
     evaluations: NDArray[np.intp]  # (k,) ascending; the last one is now
     truth: Array  # (k,)
@@ -60,7 +60,7 @@ def recommendations(study: Study, task: Task) -> Recommendations:
     """Return some recommendations of the past, and the one of now."""
     best = study.past() | {study.evaluations: study.best()}
     evaluations = sorted(best)
-    return Recommendations(np.array(evaluations), task.expected([best[n].policy for n in evaluations]))
+    return Recommendations(np.array(evaluations), task.truth([best[n].policy for n in evaluations]))
 
 
 def simulated_policies(study: Study) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from aloq.problem.errors import ProblemError, nearest
-from aloq.tasks import test_functions
+from aloq.tasks import risk, test_functions
 from aloq.tasks.arm import breakage, collision, torque
 from aloq.tasks.hexapod import task as hexapod
 from aloq.tasks.task import Task
@@ -21,6 +21,11 @@ _TASKS: dict[str, Callable[[], Task]] = {
     "arm-breakage": breakage.arm_breakage,
     "arm-breakage-no-break": breakage.arm_breakage_no_break,
     "arm-torque": torque.arm_torque,
+    "surge": risk.surge,
+    "gap": risk.gap,
+    "gap-limit": risk.gap_limit,
+    "efisur-2d": risk.efisur,
+    "bonsai-cliff": risk.bonsai_cliff,
     "hexapod": hexapod.hexapod,
     "hexapod-rear": hexapod.hexapod_rear,
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from aloq.problem.encoding import Encoding
@@ -27,11 +29,12 @@ def check_simulator(task: Task, encoding: Encoding) -> None:
     """Returns are finite numbers, the same each time."""
     for pair in pairs(encoding, POLICIES * 4):
         policy, environment = encoding.decode_policy(pair[: encoding.policy_dim]), encoding.decode_environment(pair[encoding.policy_dim :])
-        value = task.simulate(policy, environment)
+        told = task.simulate(policy, environment)
+        value, again = _numbers(told), _numbers(task.simulate(policy, environment))
         require(
-            finite(value) and bits(task.simulate(policy, environment)) == bits(value),
+            finite(value) and bits(again) == bits(value),
             "`simulate` must give a finite number, the same each time",
-            f"{policy} in {environment} gave {value!r}",
+            f"{policy} in {environment} gave {told!r}",
             "A task is deterministic: put what varies into the environment",
         )
 
@@ -49,7 +52,7 @@ def check_expectation(task: Task, encoding: Encoding) -> None:
     if not all(isinstance(law, FiniteLaw) for law in encoding.laws):
         return
     environments, weights = task.support
-    returns = np.array([[task.simulate(policy, environment) for environment in environments] for policy in policies])
+    returns = np.array([[_return(task, policy, environment) for environment in environments] for policy in policies])
     gap = np.max(np.abs(returns @ weights - found))
     require(
         gap <= ROUNDING * np.max(np.abs(returns)),
@@ -60,15 +63,28 @@ def check_expectation(task: Task, encoding: Encoding) -> None:
 
 
 def check_best(task: Task, encoding: Encoding) -> None:
-    """No policy is better than the best. Nothing to check where nobody knows it."""
+    """No policy that meets the constraints is better than the best. Nothing to check where nobody knows it."""
     if np.isnan(task.best):
         return
     policies = [encoding.decode_policy(x) for x in pairs(encoding, SEARCHED, seed=9)[:, : encoding.policy_dim]]
-    excess = task.problem.sign * (task.expected(policies) - task.best)
+    excess = task.problem.sign * (task.truth(policies) - task.best)
+    for text, holds in task.shares(policies).items():
+        excess = np.where(holds >= task.problem.subject_to[text], excess, -np.inf)
     first = int(np.argmax(excess))
     require(
         excess[first] <= 1e-4 * max(1.0, abs(task.best)),  # it may be rounded
-        "`best` must be the expected return of the best policy",
-        f"it is {task.best:g}, and {policies[first]} has {task.expected([policies[first]])[0]:g}",
+        f"`best` must be the {task.quantity} of the best policy",
+        f"it is {task.best:g}, and {policies[first]} has {task.truth([policies[first]])[0]:g}",
         "Search for it, or say nan where nobody knows it",
     )
+
+
+def _numbers(told: Any) -> Any:
+    """Return what a simulation told as one number or as an array of its measures."""
+    return np.array(list(told.values())) if isinstance(told, dict) else told
+
+
+def _return(task: Task, policy: dict[str, Any], environment: dict[str, Any]) -> float:
+    """Return what a simulation is worth."""
+    told, valuation = task.simulate(policy, environment), task.problem.valuation
+    return float(told if valuation is None else valuation.of(told, policy, environment))

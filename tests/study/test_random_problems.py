@@ -1,4 +1,4 @@
-"""Any problem, any returns: nothing crashes, nothing leaves its bounds, no pair is out twice.
+"""Any problem, any returns: nothing crashes, nothing leaves its bounds or constraints, no pair is out twice.
 
 With the stub and on a few problems with ALOQ, which compiles anew for each; benchmarks/random_problems.py runs many.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from study_random import SMALL, Scene, scenes, survives
+from study_random import SMALL, Scene, risky_scenes, scenes, survives
 from study_stub import Alert
 
 
@@ -21,4 +21,11 @@ def test_a_study_survives(scene: Scene) -> None:
 @settings(max_examples=6, deadline=None)
 @given(scenes())
 def test_a_study_with_aloq_survives(scene: Scene) -> None:
+    survives(scene, SMALL)
+
+
+@pytest.mark.slow
+@settings(max_examples=4, deadline=None)
+@given(risky_scenes())
+def test_a_study_of_risk_and_constraints_survives(scene: Scene) -> None:
     survives(scene, SMALL)

@@ -29,14 +29,14 @@ def studied(group: int) -> tuple[Any, ...]:
     from hypothesis import HealthCheck, given, seed, settings
 
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
-    from study_random import SMALL, Scene, scenes, survives
+    from study_random import SMALL, RandomStudy, scenes, survives
 
     count, start = 0, time.perf_counter()
 
     @seed(group)
     @settings(max_examples=SIZE, deadline=None, suppress_health_check=list(HealthCheck), database=None)
     @given(scenes())
-    def study(scene: Scene) -> None:
+    def study(scene: RandomStudy) -> None:
         nonlocal count
         survives(scene, SMALL)
         count += 1

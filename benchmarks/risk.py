@@ -3,10 +3,10 @@
     python benchmarks/risk.py --seeds 0-5
 
 A controller has a gain and a limit. More of both earns more, and a rare surge then costs more. The
-truth is known on a fine grid. Each run optimises one objective, by the return alone. The table shows
-medians over seeds of the true regret after 25, 40 and 60 simulations, in units of what is at stake:
-how much worse under this objective the policy of the best mean is (for the mean: the policy of the
-best CVaR). In the last column the study was run for the mean, and asked afterwards.
+truth is known on a fine grid. Each run optimises one objective, by the return alone. The table
+shows medians over seeds of the true regret after 25, 40 and 60 simulations, in units of what is at
+stake: how much worse under this objective the policy of the best mean is (for the mean: the policy
+of the best CVaR). In the last column the study was run for the mean, and asked afterwards.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ EVALUATIONS = (25, 40, 60)
 
 
 def returns(gain: Any, limit: Any, surge: Any) -> Any:
-    """What the controller earns: smooth where nothing happens, with a loss that grows with the surge."""
+    """What the controller earns: smooth where nothing happens, with a loss that grows with the
+    surge.
+    """
     earned = 2.0 - 3.0 * (gain - 0.8) ** 2 - 2.0 * (limit - 0.7) ** 2
     loss = np.maximum(0.0, gain + 0.5 * limit - 0.3) * np.select([surge == 3, surge == 2, surge == 1], [6.0, 1.0, 0.2], 0.0)
     return earned - loss

@@ -52,9 +52,7 @@ SHOWN = {"csv", "math", "source", "text"}  # blocks that are no code to run; `so
 RUN = {"python", "sh", "toml", "json"}
 
 
-@pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_a_folder_of_its_own")
 
 
 def run(page: str, without: str | None = None) -> dict[str, Any]:
@@ -116,7 +114,9 @@ def test_the_first_page_finds_the_dose_that_all_bear() -> None:
 
 
 def test_the_tutorial_slows_down_for_the_rare_load() -> None:
-    """The expected cost 10/s + .02 (9s - 9)^2 + jitter is best, 6.57, at s = 1.88; without the rare load one would drive at 3, for 9.81."""
+    """The expected cost 10/s + .02 (9s - 9)^2 + jitter is best, 6.57, at s = 1.88; without the rare
+    load one would drive at 3, for 9.81.
+    """
     pytest.importorskip("matplotlib")
     names = run("docs/tutorial.md", without="ProcessPoolExecutor")
     policy = names["best"].policy
@@ -129,7 +129,11 @@ def test_the_tutorial_slows_down_for_the_rare_load() -> None:
 
 
 def test_the_tutorial_runs_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a script with a guard: what the tutorial defines is in a module, what it runs is under the guard. Two processes will do here."""
+    """As a script with a guard: what the tutorial defines is in a module, what it runs is under the
+    guard.
+
+    Two processes will do here.
+    """
     problem, simulate, *_, pool = (block.text for block in docs_blocks.blocks("docs/tutorial.md") if block.language == "python")
     Path("tutorial_robot.py").write_text(problem + simulate, encoding="utf-8")
     monkeypatch.syspath_prepend(str(Path.cwd()))
@@ -141,7 +145,9 @@ def test_the_tutorial_runs_in_processes(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.slow
 def test_inference_drives_at_a_speed_that_the_likely_frictions_allow() -> None:
-    """Given the 50 frictions, the best speed is 9.15 and worth as much; at the most probable friction alone, 10.33 would do."""
+    """Given the 50 frictions, the best speed is 9.15 and worth as much; at the most probable
+    friction alone, 10.33 would do.
+    """
     names = run("docs/howto/inference.md")
     speed, friction = names["study"].best().policy["speed"], names["problem"].environment.points[:, 0]
     assert len(friction) == 50
@@ -241,7 +247,9 @@ def test_the_hexapods_pictures_are_drawn() -> None:
 
 
 def test_what_others_bring_finds_the_speed_that_ice_allows() -> None:
-    """The expected return s - .8 s^2 is best, .3125, at s = .625: a policy within .1 of it is worth .008 less at most."""
+    """The expected return s - .8 s^2 is best, .3125, at s = .625: a policy within .1 of it is worth
+    .008 less at most.
+    """
     names = run("docs/howto/extend.md")
     assert 0 <= names["regret"][0] < 0.05
     assert names["method"].model.kernel == names["kernel"]
@@ -260,7 +268,9 @@ def test_the_example_with_dask_runs() -> None:
 
 
 def test_the_pendulum_is_held_with_its_payload() -> None:
-    """Controllers that are best for the light pendulum let the heavy one fall, and are worth -7; by brute force, -1.90 is best."""
+    """Controllers that are best for the light pendulum let the heavy one fall, and are worth -7; by
+    brute force, -1.90 is best.
+    """
     pytest.importorskip("gymnasium")
     names = run("docs/howto/gymnasium.md")
     light, heavy = (names["simulate"](names["best"].policy, {"mass": mass}) for mass in (1.0, 2.0))
@@ -268,7 +278,9 @@ def test_the_pendulum_is_held_with_its_payload() -> None:
 
 
 def test_optuna_slows_down_for_the_rare_load() -> None:
-    """As in the tutorial: 6.57 is best, at a speed of 1.88; the luckiest trial has no load and drives fast, for 9.8 in expectation."""
+    """As in the tutorial: 6.57 is best, at a speed of 1.88; the luckiest trial has no load and
+    drives fast, for 9.8 in expectation.
+    """
     pytest.importorskip("optuna")
     names = run("docs/howto/optuna.md")
     best, lucky = names["best"], names["study"].best_trial
@@ -304,7 +316,9 @@ def _script(name: str) -> Any:
 
 @pytest.mark.parametrize("page", [page for page in docs_blocks.pages() if page.startswith("docs/maths/") and "index" not in page])
 def test_a_formula_has_code_and_a_test(page: str) -> None:
-    """What the pages of mathematics show exists: the site would not be built without it, and this says so where mkdocs is not installed."""
+    """What the pages of mathematics show exists: the site would not be built without it, and this
+    says so where mkdocs is not installed.
+    """
     lines = [line.split() for block in docs_blocks.blocks(page) if block.language == "source" for line in block.text.splitlines()]
     assert {path.split("/")[0] for path, _ in lines} == {"src", "tests"}
     for path, name in lines:
@@ -319,7 +333,9 @@ def test_code_that_is_not_there_is_named() -> None:
 
 
 def test_the_picture_of_the_margin_shows_one_edge() -> None:
-    """The cost jumps by the price of a collision where the clearance changes sign; the clearance is no steeper than the arm is long."""
+    """The cost jumps by the price of a collision where the clearance changes sign; the clearance is
+    no steeper than the arm is long.
+    """
     pytest.importorskip("matplotlib")
     margin = _script("margin")
     cost, clearance = margin.simulated(margin.LINE)

@@ -131,11 +131,11 @@ def test_methods_of_the_expectation_refuse(name: str) -> None:
 def test_kernels_without_paths_refuse() -> None:
     from aloq.gp.kernel import Stationary
 
-    class Exponential(Stationary):
+    class RoughKernel(Stationary):
         def correlation(self, gaps: Any, ones: Any) -> Any:
             return ones
 
-    assert not ALOQ(model=Model(kernel=Constant() * Exponential(), warp="none")).serves(CVaR(0.1))
+    assert not ALOQ(model=Model(kernel=Constant() * RoughKernel(), warp="none")).serves(CVaR(0.1))
     assert ALOQ(model=Model(kernel=Constant() * SE(), warp="beta")).serves(CVaR(0.1))
     assert ALOQ().serves(WorstCase())
     assert not ALOQ(measures=None).serves(WorstCase())

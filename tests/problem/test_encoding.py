@@ -256,7 +256,9 @@ def test_it_travels_to_other_processes(encoding: Encoding) -> None:
 
 
 def test_levels_are_equidistant_with_the_probability_of_their_cells() -> None:
-    """Under beta(2, 5): the middles of 100 cells, with the law's own mass in each; a listed part stays as it is."""
+    """Under beta(2, 5): the middles of 100 cells, with the law's own mass in each; a listed part
+    stays as it is.
+    """
     law = stats.beta(2, 5)
     encoding = Problem({"p": (0.0, 1.0)}, {"theta": law, "load": Discrete([1.0, 2.0], p=[0.9, 0.1])}).encoding
     found = encoding.on_levels(100)

@@ -66,7 +66,8 @@ def test_one_simulation_and_arrays_are_worth_what_plain_python_says() -> None:
         truth.append(by_hand(policy, environment, distance, clearance))
         found = encoding.valuation.of({"distance": distance, "clearance": clearance}, policy, environment)
         assert found == pytest.approx(truth[-1], rel=1e-12)  # sums in another order
-    # Numbers come out of the unit cube with its rounding. The comparisons with listed numbers are exact all the same.
+    # Numbers come out of the unit cube with its rounding. The comparisons with listed numbers are
+    # exact all the same.
     np.testing.assert_allclose(encoding.valuation(list(h), pi, theta), np.array(truth), rtol=1e-9)
     with jax.enable_x64(True):
         found = encoding.valuation([jnp.asarray(part) for part in h], jnp.asarray(pi), jnp.asarray(theta), jnp)

@@ -1,24 +1,25 @@
 """Any problem, any returns: nothing crashes, nothing leaves its bounds, no pair is out twice.
 
-With the stub and on a few problems with ALOQ, which compiles anew for each; benchmarks/random_problems.py runs many.
+With the stub and on a few problems with ALOQ, which compiles anew for each;
+benchmarks/random_problems.py runs many.
 """
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from study_random import SMALL, Scene, scenes, survives
+from study_random import SMALL, RandomStudy, scenes, survives
 from study_stub import Alert
 
 
 @settings(max_examples=40, deadline=None)
 @given(scenes())
-def test_a_study_survives(scene: Scene) -> None:
+def test_a_study_survives(scene: RandomStudy) -> None:
     survives(scene, Alert())
 
 
 @pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(scenes())
-def test_a_study_with_aloq_survives(scene: Scene) -> None:
+def test_a_study_with_aloq_survives(scene: RandomStudy) -> None:
     survives(scene, SMALL)

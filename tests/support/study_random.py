@@ -33,13 +33,14 @@ environments = st.one_of(
     st.just(stats.uniform(-1, 1e-6)),
     st.just(stats.expon(scale=1e6)),
 )
-# Of several variables at once: policies from a list, a joint sample of environments with a point twice.
+# Of several variables at once: policies from a list, a joint sample of environments with a point
+# twice.
 GAITS = Archive(np.array([[0.0, 1e5], [0.0, -1e5], [1.0, 0.0], [0.5, 3.0], [0.25, 4.0]]))
 WEATHER = Samples(np.array([[0.0, 5.0], [1.0, 5.0], [1.0, 7.0], [1.0, 7.0]]), names=["wind", "load"])
 
 
 @dataclass(frozen=True)
-class Scene:
+class RandomStudy:
     problem: Problem
     kind: str  # of returns
     scale: float
@@ -47,7 +48,7 @@ class Scene:
 
 
 @st.composite
-def scenes(draw: st.DrawFn) -> Scene:
+def scenes(draw: st.DrawFn) -> RandomStudy:
     variables = {f"p{i}": draw(policies) for i in range(draw(st.integers(1, 2)))}
     kinds: list[Archive | Mapping[str, Variable]] = [variables, variables, variables, GAITS]
     policy = draw(st.sampled_from(kinds))
@@ -57,10 +58,10 @@ def scenes(draw: st.DrawFn) -> Scene:
     value = draw(st.sampled_from([None, -5.0]))
     problem = Problem(policy, environment, draw(st.sampled_from(["maximize", "minimize"])), failure_value=value)
     kind = draw(st.sampled_from(["constant", "duplicated", "discontinuous", "random"]))
-    return Scene(problem, kind, draw(st.sampled_from(SCALES)), draw(st.integers(0, 1000)))
+    return RandomStudy(problem, kind, draw(st.sampled_from(SCALES)), draw(st.integers(0, 1000)))
 
 
-def value_of(scene: Scene, point: Any, rng: np.random.Generator) -> float:
+def value_of(scene: RandomStudy, point: Any, rng: np.random.Generator) -> float:
     if scene.kind == "constant":
         return scene.scale
     if scene.kind == "duplicated":

@@ -24,6 +24,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
+import aloq
 from aloq.cli.main import app
 from aloq.integrations.study_file import read
 
@@ -75,7 +76,16 @@ def run(page: str, without: str | None = None) -> dict[str, Any]:
     for block in blocks(page):
         if block.not_run is None and not (without and without in block.text):
             _run(block, names)
+    if isinstance(names.get("study"), aloq.Study):
+        names["study"].close()
     return names
+
+
+def walk() -> None:
+    """Write the journal that two pages speak of."""
+    problem = aloq.Problem(policy={"kp": (0.0, 10.0)}, environment={"payload": aloq.Discrete([0.0, 9.0], p=[0.9, 0.1])})
+    with aloq.Study(problem, journal="walk.jsonl") as study:
+        study.optimize(lambda policy, environment: -policy["kp"] * environment["payload"], evaluations=4)
 
 
 def _run(block: Block, names: dict[str, Any]) -> None:

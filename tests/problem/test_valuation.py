@@ -10,21 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from problem_policies import POLICY
 from scipy import stats
 
 from aloq.problem.distributions import Discrete, Samples
 from aloq.problem.errors import ProblemError
 from aloq.problem.problem import Problem
-from aloq.problem.variables import Archive, Choice, Integer, Real
+from aloq.problem.variables import Archive, Choice
 
-POLICY: dict[str, Any] = {
-    "kp": (0.0, 10.0),
-    "kd": Real(1e-4, 1.0, log=True),
-    "gait": Integer(1, 8),
-    "mode": Choice(["trot", "walk"]),
-    "fixed": Choice(["only"]),
-    "odd": Choice([True, 1, "1", None]),
-}
 ENVIRONMENT: dict[str, Any] = {
     "slope": stats.norm(0, 0.1),
     "payload": Discrete([0.0, 2.0, 9.0], p=[0.90, 0.09, 0.01]),

@@ -147,7 +147,8 @@ def test_closing_a_study_ends_its_run(path: Path, problem: Problem, tmp_path: Pa
     # and are ended.
     work = study_stub.answering_once if parallel == 2 else study_stub.slow
     with background(lambda: study.optimize(work, 1000, parallel=parallel, progress=False)) as errors:
-        assert eventually(lambda: study.counts.told >= 1)
+        assert eventually(lambda: study.counts.told >= 1 or errors != [])
+        assert errors == []
         time.sleep(0.2)
         study.close()
         began = time.monotonic()

@@ -23,7 +23,9 @@ MANY_MAPS = 30_000
 
 # Compiling takes most of the time of a first run of the tests. With these options it takes less
 # than half, while what is compiled takes a tenth longer. JAX reads them when it is first used.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false")
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false"
+)
 
 # The same examples on every run, and no deadline: the first call of a JAX function compiles.
 settings.register_profile("aloq", derandomize=True, deadline=None)

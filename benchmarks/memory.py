@@ -36,7 +36,7 @@ def simulate(policy: dict[str, Any], environment: dict[str, Any]) -> float:
     return float((policy["x"] - 0.3) ** 2 + policy["y"] * environment["t"])
 
 
-class Sample(NamedTuple):
+class MemorySample(NamedTuple):
     """The study's process at one moment."""
 
     evaluations: int
@@ -45,9 +45,9 @@ class Sample(NamedTuple):
     files: int
 
 
-def looked_at(study: aloq.Study) -> Sample:
+def looked_at(study: aloq.Study) -> MemorySample:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return Sample(study.evaluations, pages * PAGE / 2**20, len(children()), len(list(Path("/proc/self/fd").iterdir())))
+    return MemorySample(study.evaluations, pages * PAGE / 2**20, len(children()), len(list(Path("/proc/self/fd").iterdir())))
 
 
 def children() -> list[int]:
@@ -61,7 +61,7 @@ def children() -> list[int]:
     return found
 
 
-def watched(study: aloq.Study, evaluations: int, parallel: int) -> list[Sample]:
+def watched(study: aloq.Study, evaluations: int, parallel: int) -> list[MemorySample]:
     samples, over = [], threading.Event()
 
     def watch() -> None:
@@ -78,7 +78,7 @@ def watched(study: aloq.Study, evaluations: int, parallel: int) -> list[Sample]:
     return samples
 
 
-def show(samples: list[Sample]) -> None:
+def show(samples: list[MemorySample]) -> None:
     print("  evaluations   MiB  processes  files")
     for sample in samples[:: max(1, len(samples) // 12)]:
         print(f"  {sample.evaluations:11d} {sample.memory:5.0f} {sample.children:10d} {sample.files:6d}")

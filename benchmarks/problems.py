@@ -98,7 +98,9 @@ def cliff() -> Task:
 
 
 def gust() -> Task:
-    """An unbounded wind whose tail decides: a gust above twice the usual wind comes in 8 % of cases."""
+    """An unbounded wind whose tail decides: a gust above twice the usual wind comes in 8 % of
+    cases.
+    """
 
     def f(speed: Any, tilt: Any, wind: Any) -> Any:
         push = np.maximum(0.0, wind * speed - 1.0 - tilt)
@@ -121,7 +123,10 @@ def thousandth() -> Task:
 
 
 def components() -> Task:
-    """Eight components of three states each: 6,561 environments. Effort keeps the effect of wear small."""
+    """Eight components of three states each: 6,561 environments.
+
+    Effort keeps the effect of wear small.
+    """
     wear = {"ok": 0.0, "worn": 1.0, "failed": 4.0}
 
     def f(a: Any, b: Any, c: Any, **states: Any) -> Any:
@@ -213,7 +218,9 @@ BEST = {
 
 
 def best(task: Task) -> float:
-    """Return the best expected return, by brute force: 2¹⁸ policies, then smaller boxes around the best of them."""
+    """Return the best expected return, by brute force: 2¹⁸ policies, then smaller boxes around the
+    best of them.
+    """
     encoding, sign = task.problem.encoding, 1 if task.problem.direction == "maximize" else -1
     score = lambda x: sign * task.expected([encoding.decode_policy(row) for row in x])  # noqa: E731
     if encoding.candidates is not None:

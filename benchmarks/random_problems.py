@@ -30,14 +30,14 @@ def studied(kind: str, group: int) -> tuple[Any, ...]:
     from hypothesis import HealthCheck, given, seed, settings
 
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
-    from study_random import SMALL, Scene, risky_scenes, scenes, survives
+    from study_random import SMALL, RandomStudy, risky_scenes, scenes, survives
 
     count, start = 0, time.perf_counter()
 
     @seed(group)
     @settings(max_examples=SIZE, deadline=None, suppress_health_check=list(HealthCheck), database=None)
     @given({"plain": scenes, "risky": risky_scenes}[kind]())
-    def study(scene: Scene) -> None:
+    def study(scene: RandomStudy) -> None:
         nonlocal count
         survives(scene, SMALL)
         count += 1

@@ -62,7 +62,9 @@ def returns(x: np.ndarray) -> np.ndarray:
 
 
 def measures(x: np.ndarray) -> np.ndarray:
-    """Return what the function is made of at points (n, 4): its smooth part and the margin of the event, (n, 2)."""
+    """Return what the function is made of at points (n, 4): its smooth part and the margin of the
+    event, (n, 2).
+    """
     smooth = np.sin(5 * x[:, 0]) + np.cos(4 * x[:, 1] * (1 + x[:, 2])) + x[:, 3] ** 2
     return np.stack([smooth, np.minimum(x[:, 2], x[:, 3]) - 0.8], axis=1)
 

@@ -17,26 +17,31 @@ from aloq.numerics.computing import CACHE_VARIABLE, computing
 # Folders of functions on arrays, which run inside `computing` wherever aloq calls them.
 ARRAYS = ("gp", "quadrature", "acquisition")
 
-# Each compiled function takes about 17 memory maps of its process. Linux allows 65,530, and compiling
-# crashes the process where there are no more.
+# Each compiled function takes about 17 memory maps of its process. Linux allows 65,530, and
+# compiling crashes the process where there are no more.
 MANY_MAPS = 30_000
 
-# Compiling takes most of the time of a first run of the tests. With these options it takes less than
-# half, while what is compiled takes a tenth longer. JAX reads them when it is first used.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false")
+# Compiling takes most of the time of a first run of the tests. With these options it takes less
+# than half, while what is compiled takes a tenth longer. JAX reads them when it is first used.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false"
+)
 
 # The same examples on every run, and no deadline: the first call of a JAX function compiles.
 settings.register_profile("aloq", derandomize=True, deadline=None)
 settings.load_profile("aloq")
 
 
-# What a shell runs in the background ignores Ctrl-C, and so do the processes that it starts: tests that interrupt one would wait for ever.
+# What a shell runs in the background ignores Ctrl-C, and so do the processes that it starts: tests
+# that interrupt one would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Share compiled functions between the processes and runs of the tests: they are found by their content alone."""
+    """Share compiled functions between the processes and runs of the tests: they are found by their
+    content alone.
+    """
     cache: pytest.Cache | None = getattr(config, "cache", None)  # `-p no:cacheprovider` leaves it out
     if cache is not None:
         os.environ.setdefault(CACHE_VARIABLE, str(cache.mkdir("aloq-compiled")))
@@ -53,12 +58,21 @@ def _as_aloq_computes(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _few_programs() -> Iterator[None]:
-    """Forget compiled functions after a file of tests if they are many. They are found again in the cache on the disk."""
+    """Forget compiled functions after a file of tests if they are many.
+
+    They are found again in the cache on the disk.
+    """
     yield
     maps = Path("/proc/self/maps")  # of Linux alone
     if maps.exists() and maps.read_bytes().count(b"\n") > MANY_MAPS:
         forget_programs()
         gc.collect()
+
+
+@pytest.fixture
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the test in an empty folder."""
+    monkeypatch.chdir(tmp_path)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -9,9 +9,8 @@ from typing import Any
 
 import docs_blocks
 import numpy as np
-import pandas as pd
 import pytest
-from docs_blocks import ROOT
+from docs_blocks import ROOT, run, walk
 
 import aloq
 from aloq import tasks
@@ -30,7 +29,8 @@ NOT_RUN = {
     ("docs/howto/report.md", "serves until it is stopped"),
     ("docs/howto/reproducing.md", "days on one core"),
 }
-# Pages with a test of their own below, which runs all their blocks and looks at what came out.
+# Pages with a test of their own, below or in test_docs_howto.py. It runs all their blocks and looks
+# at what came out.
 OWN = {
     "README.md",
     "docs/howto/clusters.md",
@@ -52,23 +52,7 @@ SHOWN = {"csv", "math", "source", "text"}  # blocks that are no code to run; `so
 RUN = {"python", "sh", "toml", "json"}
 
 
-@pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
-def run(page: str, without: str | None = None) -> dict[str, Any]:
-    names = docs_blocks.run(page, without)
-    if isinstance(names.get("study"), aloq.Study):
-        names["study"].close()
-    return names
-
-
-def walk() -> None:
-    """The journal that two pages speak of."""
-    problem = aloq.Problem(policy={"kp": (0.0, 10.0)}, environment={"payload": aloq.Discrete([0.0, 9.0], p=[0.9, 0.1])})
-    with aloq.Study(problem, journal="walk.jsonl") as study:
-        study.optimize(lambda policy, environment: -policy["kp"] * environment["payload"], evaluations=4)
+pytestmark = pytest.mark.usefixtures("in_a_folder_of_its_own")
 
 
 @pytest.mark.parametrize("page", docs_blocks.pages())
@@ -116,7 +100,9 @@ def test_the_first_page_finds_the_dose_that_all_bear() -> None:
 
 
 def test_the_tutorial_slows_down_for_the_rare_load() -> None:
-    """The expected cost 10/s + .02 (9s - 9)^2 + jitter is best, 6.57, at s = 1.88; without the rare load one would drive at 3, for 9.81."""
+    """The expected cost 10/s + .02 (9s - 9)^2 + jitter is best, 6.57, at s = 1.88; without the rare
+    load one would drive at 3, for 9.81.
+    """
     pytest.importorskip("matplotlib")
     names = run("docs/tutorial.md", without="ProcessPoolExecutor")
     policy = names["best"].policy
@@ -129,7 +115,11 @@ def test_the_tutorial_slows_down_for_the_rare_load() -> None:
 
 
 def test_the_tutorial_runs_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a script with a guard: what the tutorial defines is in a module, what it runs is under the guard. Two processes will do here."""
+    """As a script with a guard: what the tutorial defines is in a module, what it runs is under the
+    guard.
+
+    Two processes will do here.
+    """
     problem, simulate, *_, pool = (block.text for block in docs_blocks.blocks("docs/tutorial.md") if block.language == "python")
     Path("tutorial_robot.py").write_text(problem + simulate, encoding="utf-8")
     monkeypatch.syspath_prepend(str(Path.cwd()))
@@ -137,36 +127,6 @@ def test_the_tutorial_runs_in_processes(monkeypatch: pytest.MonkeyPatch) -> None
     study = aloq.Study(robot.problem)
     exec(pool.replace("200", "6").replace("8", "2"), {"__name__": "__main__", "study": study, "simulate": robot.simulate})
     assert study.counts.told == 6
-
-
-@pytest.mark.slow
-def test_inference_drives_at_a_speed_that_the_likely_frictions_allow() -> None:
-    """Given the 50 frictions, the best speed is 9.15 and worth as much; at the most probable friction alone, 10.33 would do."""
-    names = run("docs/howto/inference.md")
-    speed, friction = names["study"].best().policy["speed"], names["problem"].environment.points[:, 0]
-    assert len(friction) == 50
-    assert speed - 50 * (speed**2 / (20 * friction) > 12).mean() > 8.5
-    assert names["posterior"].map["friction"] == pytest.approx(0.44, abs=0.06)  # the return is speed²/20/friction: 16/20/1.8
-
-
-def test_programs_find_the_speed_that_the_rare_load_allows() -> None:
-    """The numbers of the page are those of a fine grid, and its commands find them."""
-
-    def truth(speed: float) -> float:
-        return sum(p * (10 / speed + 2 * max(speed * load - 9, 0.0) ** 2) for load, p in ((0.0, 0.90), (2.0, 0.09), (9.0, 0.01)))
-
-    best = min(np.linspace(0.5, 3.0, 2501), key=truth)
-    numbers = [f"{best:.2f}", f"{truth(best):.2f}", f"{truth(3.0):.2f}", f"{10 / 3:.2f}"]
-    text = (ROOT / "docs" / "howto" / "programs.md").read_text(encoding="utf-8")
-    assert all(number in text for number in numbers), numbers
-    run("docs/howto/programs.md")
-    assert truth(aloq.Study.read("robot.jsonl").best().policy["speed"]) == pytest.approx(truth(best), abs=0.5)
-    table = pd.read_csv("trials.csv")
-    assert list(table.columns) == ["id", "state", "value", "policy.speed", "environment.payload", "reason", "seconds"]
-    assert (table["state"] == "told").sum() == len(table) == 40
-    lab = aloq.Study.read("lab.jsonl")
-    assert lab.counts == (1, 1, 0)
-    assert lab.best().mean == pytest.approx(7.25)
 
 
 def task_tables() -> list[list[list[str]]]:
@@ -228,64 +188,6 @@ def test_numbers_about_peers_are_those_that_were_measured() -> None:
         assert re.search(rf"^\| {count} \| {few} \| {many} \| [\d.]+ \| {peer} \|", measured, re.MULTILINE), count
 
 
-def test_a_target_is_reproduced() -> None:
-    pytest.importorskip("matplotlib")
-    run("docs/howto/reproducing.md")
-    assert any(Path("small/branin").glob("*.csv"))
-
-
-@pytest.mark.hexapod
-def test_the_hexapods_pictures_are_drawn() -> None:
-    run("docs/howto/hexapod.md")
-    assert {path.name for path in Path.cwd().iterdir()} == {"hexapod.png", "tripod.gif"}
-
-
-def test_what_others_bring_finds_the_speed_that_ice_allows() -> None:
-    """The expected return s - .8 s^2 is best, .3125, at s = .625: a policy within .1 of it is worth .008 less at most."""
-    names = run("docs/howto/extend.md")
-    assert 0 <= names["regret"][0] < 0.05
-    assert names["method"].model.kernel == names["kernel"]
-    assert names["study"].method.model == names["WavesModel"]()
-
-
-def test_trouble_is_told_as_it_is() -> None:
-    names = run("docs/howto/robustness.md")
-    assert names["study"].counts.told == 25
-    assert names["falls"].failure_value == 100.0
-
-
-def test_the_example_with_dask_runs() -> None:
-    pytest.importorskip("distributed")
-    assert run("docs/howto/clusters.md")["study"].counts == (8, 0, 0)
-
-
-def test_the_pendulum_is_held_with_its_payload() -> None:
-    """Controllers that are best for the light pendulum let the heavy one fall, and are worth -7; by brute force, -1.90 is best."""
-    pytest.importorskip("gymnasium")
-    names = run("docs/howto/gymnasium.md")
-    light, heavy = (names["simulate"](names["best"].policy, {"mass": mass}) for mass in (1.0, 2.0))
-    assert 0.99 * light + 0.01 * heavy > -3.0
-
-
-def test_optuna_slows_down_for_the_rare_load() -> None:
-    """As in the tutorial: 6.57 is best, at a speed of 1.88; the luckiest trial has no load and drives fast, for 9.8 in expectation."""
-    pytest.importorskip("optuna")
-    names = run("docs/howto/optuna.md")
-    best, lucky = names["best"], names["study"].best_trial
-    assert best.policy["speed"] == pytest.approx(1.88, abs=0.2)
-    assert best.mean == pytest.approx(6.57, abs=0.5)
-    assert lucky.params["speed"] > 2.5
-    assert lucky.user_attrs["environment.payload"] < 9.0
-    assert len(names["shared"].trials) == 4
-
-
-def test_the_report_is_written() -> None:
-    walk()
-    names = run("docs/howto/report.md")
-    assert names["study"].counts.told == 20
-    assert Path("report.html").stat().st_size > 10_000
-
-
 def test_a_journal_is_read_without_aloq() -> None:
     walk()
     names = run("docs/reference/journal.md")
@@ -304,7 +206,9 @@ def _script(name: str) -> Any:
 
 @pytest.mark.parametrize("page", [page for page in docs_blocks.pages() if page.startswith("docs/maths/") and "index" not in page])
 def test_a_formula_has_code_and_a_test(page: str) -> None:
-    """What the pages of mathematics show exists: the site would not be built without it, and this says so where mkdocs is not installed."""
+    """What the pages of mathematics show exists: the site would not be built without it, and this
+    says so where mkdocs is not installed.
+    """
     lines = [line.split() for block in docs_blocks.blocks(page) if block.language == "source" for line in block.text.splitlines()]
     assert {path.split("/")[0] for path, _ in lines} == {"src", "tests"}
     for path, name in lines:
@@ -319,7 +223,9 @@ def test_code_that_is_not_there_is_named() -> None:
 
 
 def test_the_picture_of_the_margin_shows_one_edge() -> None:
-    """The cost jumps by the price of a collision where the clearance changes sign; the clearance is no steeper than the arm is long."""
+    """The cost jumps by the price of a collision where the clearance changes sign; the clearance is
+    no steeper than the arm is long.
+    """
     pytest.importorskip("matplotlib")
     margin = _script("margin")
     cost, clearance = margin.simulated(margin.LINE)

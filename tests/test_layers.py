@@ -1,4 +1,6 @@
-"""The house rules that no single module can check: who may import whom, and what `import aloq` costs."""
+"""The house rules that no single module can check: who may import whom, and what `import aloq`
+costs.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAG
 
 
 def used(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Line and name of each part of aloq that a file imports or reaches through `aloq.`, wherever in the file."""
+    """Line and name of each part of aloq that a file imports or reaches through `aloq.`, wherever
+    in the file.
+    """
     for node in ast.walk(tree):
         match node:
             case ast.Import():
@@ -51,7 +55,9 @@ def used(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def breaches(source: str, layer: str) -> list[str]:
-    """What `layer` may not use: layers to its right, names from the package's front door; nor may it import relatively."""
+    """What `layer` may not use: layers to its right, names from the package's front door; nor may
+    it import relatively.
+    """
     tree = ast.parse(source)
     allowed = {*LAYERS[: LAYERS.index(layer) + 1], "__version__"}
     found = [f"line {line}: {name}" for line, name in used(tree) if name not in allowed]

@@ -22,7 +22,9 @@ def project() -> dict[str, Any]:
 
 
 def requirements(known: dict[str, Any], extra: str | None = None) -> Iterator[str]:
-    """What the package, or one of its extras, requires; an extra that requires others of the package brings theirs along."""
+    """What the package, or one of its extras, requires; an extra that requires others of the
+    package brings theirs along.
+    """
     for line in known["dependencies"] if extra is None else known["optional-dependencies"][extra]:
         if own := re.match(r"aloq\[(.+?)\]", line):
             for other in own[1].split(","):

@@ -35,7 +35,9 @@ def found(scene: tuple[Array, Array, Array], dim: int, evaluations: int) -> jax.
 
 @pytest.mark.parametrize("dim", [1, 2, 3, 4])
 def test_finds_what_scipy_finds(dim: int) -> None:
-    """Same rectangles, same order but for ties: the best of several hundred points agrees to what their spacing leaves open."""
+    """Same rectangles, same order but for ties: the best of several hundred points agrees to what
+    their spacing leaves open.
+    """
     for seed in range(5):
         scene = bumps(dim, seed)
         theirs = direct(lambda x, scene=scene: float(sum_of_bumps(scene, x[None])[0]), [(0.0, 1.0)] * dim, maxfun=500 * dim)
@@ -43,7 +45,9 @@ def test_finds_what_scipy_finds(dim: int) -> None:
 
 
 def test_visits_the_centres_of_rectangles() -> None:
-    """In one dimension these are the odd multiples of half a power of a third; a block that is not full repeats some, or has zeros."""
+    """In one dimension these are the odd multiples of half a power of a third; a block that is not
+    full repeats some, or has zeros.
+    """
     seen: list[Array] = []
 
     def cost(x: jax.Array) -> jax.Array:

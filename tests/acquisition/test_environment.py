@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from acquisition_beliefs import NODES, PAYLOAD, P, Scene, line, scene
+from acquisition_beliefs import NODES, PAYLOAD, BeliefScene, P, line, scene
 from gp_dense import Array, Dense
 from scipy import stats
 
@@ -21,13 +21,17 @@ from aloq.problem.problem import Problem
 NOTHING = np.zeros((0, 1))
 
 
-def refits(here: Scene, pi: Array) -> tuple[Array, Array]:
-    """For each node: by how much V fbar(pi) falls if (pi, node) is simulated, and V f(pi, node); averaged over samples. By dense refits."""
+def refits(here: BeliefScene, pi: Array) -> tuple[Array, Array]:
+    """For each node: by how much V fbar(pi) falls if (pi, node) is simulated, and V f(pi, node);
+    averaged over samples.
+
+    By dense refits.
+    """
     falls, doubts = [], []
     before = here.moments(pi[None])[1][:, 0, 0]
     for node in NODES:
         pair = np.concatenate([pi, node])[None]
-        after = Scene(here.encoding, here.structure, here.zeta, np.concatenate([here.x, pair]), np.append(here.y, 0.0))
+        after = BeliefScene(here.encoding, here.structure, here.zeta, np.concatenate([here.x, pair]), np.append(here.y, 0.0))
         falls.append(np.mean(before - after.moments(pi[None])[1][:, 0, 0]))
         doubts.append(np.mean([Dense(here.structure, zeta).condition(here.x, here.y, pair)[1][0, 0] for zeta in here.zeta]))
     return np.array(falls), np.array(doubts)
@@ -102,7 +106,9 @@ def test_small_supports_are_searched_whole() -> None:
 
 
 def test_large_products_are_searched_well() -> None:
-    """Two variables of 100 levels, weights that favour low ones: 99 % of the best score from every seed."""
+    """Two variables of 100 levels, weights that favour low ones: 99 % of the best score from every
+    seed.
+    """
     p = 0.95 ** np.arange(100)
     encoding = encoding_of({"a": Discrete(range(100), p=p / p.sum()), "b": Discrete(range(100))})
     best = ridge(full(encoding)).max()
@@ -112,7 +118,9 @@ def test_large_products_are_searched_well() -> None:
 
 
 def test_variance_reduction_on_a_large_product() -> None:
-    """The score that matters, on a product as the benchmark's: 99 % of the best in every scene, for every policy."""
+    """The score that matters, on a product as the benchmark's: 99 % of the best in every scene, for
+    every policy.
+    """
     p = 0.9 ** np.arange(100)
     environment = {"a": Discrete(range(100)), "b": Discrete(range(100), p=p / p.sum())}
     for seed in range(3):

@@ -98,7 +98,9 @@ def test_failures_at_random_are_never_hopeless() -> None:
 
 
 def test_failures_at_random_say_the_same_everywhere() -> None:
-    """Of 150 fields of random failures 3 % showed a pattern to the margin; more than 2 of 20 would be another rule."""
+    """Of 150 fields of random failures 3 % showed a pattern to the margin; more than 2 of 20 would
+    be another rule.
+    """
     flat = 0
     for seed in range(20):
         x, b = pairs(60, seed), np.sort(np.random.default_rng(seed + 100).random(60) < 0.3).astype(float)

@@ -1,4 +1,6 @@
-"""Expected improvement over all visited policies, against brute force and the closed form for a single one."""
+"""Expected improvement over all visited policies, against brute force and the closed form for a
+single one.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from acquisition_beliefs import Scene, line, square
+from acquisition_beliefs import BeliefScene, line, square
 from gp_dense import Array
 from scipy import stats
 
@@ -21,14 +23,16 @@ from aloq.problem.errors import ProblemError
 PI = np.linspace(0.02, 0.98, 13)[:, None]
 
 
-def score(rule: Any, scene: Scene, pi: Array, seed: int = 0, visited: Array | None = None) -> Array:
+def score(rule: Any, scene: BeliefScene, pi: Array, seed: int = 0, visited: Array | None = None) -> Array:
     known = scene.policies if visited is None else visited
     belief = scene.belief
     return np.asarray(_scores(rule, belief, pi, rule.reference(belief, known, known[0], [seed])))
 
 
-def brute_force(scene: Scene, pi: Array, draws: int = 1_000_000) -> Array:
-    """Mean improvement in joint draws of fbar at visited and candidate policies; a million in all, shared by the hyperparameter samples."""
+def brute_force(scene: BeliefScene, pi: Array, draws: int = 1_000_000) -> Array:
+    """Mean improvement in joint draws of fbar at visited and candidate policies; a million in all,
+    shared by the hyperparameter samples.
+    """
     rng, k = np.random.default_rng(1), len(scene.policies)
     moments = zip(*scene.moments(np.concatenate([scene.policies, pi])), strict=True)
     count = draws // len(scene.zeta)
@@ -37,7 +41,7 @@ def brute_force(scene: Scene, pi: Array, draws: int = 1_000_000) -> Array:
 
 
 @pytest.mark.parametrize(("scene", "pi"), [(line(1, samples=1, count=4), PI), (square(2), np.random.default_rng(5).uniform(size=(13, 2)))])
-def test_improvement_is_that_of_a_million_joint_draws(scene: Scene, pi: Array) -> None:
+def test_improvement_is_that_of_a_million_joint_draws(scene: BeliefScene, pi: Array) -> None:
     """1 %, wherever improvement is not so rare that a million draws miss that themselves."""
     truth = brute_force(scene, pi)
     found = score(VisitedEI(2**14), scene, pi)
@@ -48,7 +52,9 @@ def test_improvement_is_that_of_a_million_joint_draws(scene: Scene, pi: Array) -
 
 
 def test_the_usual_draws_are_enough() -> None:
-    """256 under each of 16 hyperparameter samples, against a million: 1 % of the highest improvement, which is what the search is for."""
+    """256 under each of 16 hyperparameter samples, against a million: 1 % of the highest
+    improvement, which is what the search is for.
+    """
     scene = line(1, samples=16, count=4)
     truth = brute_force(scene, PI)
     for seed in range(3):
@@ -56,7 +62,9 @@ def test_the_usual_draws_are_enough() -> None:
 
 
 def test_over_a_single_policy_it_is_the_closed_form() -> None:
-    """The improvement over one uncertain policy needs no draws; 64 low-discrepancy ones integrate that one dimension to 2 %."""
+    """The improvement over one uncertain policy needs no draws; 64 low-discrepancy ones integrate
+    that one dimension to 2 %.
+    """
     scene = line(samples=1)
     visited = scene.policies[3:4]
     truth = np.asarray(_scores(EI(), scene.belief, PI, visited[0]))
@@ -65,7 +73,9 @@ def test_over_a_single_policy_it_is_the_closed_form() -> None:
 
 
 def test_visited_policies_promise_nothing_and_have_finite_slopes() -> None:
-    """Given its own fbar, a visited policy cannot exceed the best of all: what remains is the jitter's 3e-5."""
+    """Given its own fbar, a visited policy cannot exceed the best of all: what remains is the
+    jitter's 3e-5.
+    """
     scene, rule = line(), VisitedEI()
     belief = scene.belief
     reference = rule.reference(belief, scene.policies, scene.policies[0], [0])

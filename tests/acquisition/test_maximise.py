@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from acquisition_beliefs import MIXED, Scene, line, scene, square
+from acquisition_beliefs import MIXED, BeliefScene, line, scene, square
 from gp_dense import Array
 
 from aloq.acquisition.maximise import Direct, Maximiser, MultiStart, exhaustive, most_promising
@@ -28,19 +28,19 @@ def _scores(rule: PolicyRule, belief: Belief, pi: jax.Array, incumbent: jax.Arra
     return rule.score(belief, pi, incumbent)
 
 
-def scores(rule: PolicyRule, scene: Scene, pi: Array) -> Array:
+def scores(rule: PolicyRule, scene: BeliefScene, pi: Array) -> Array:
     """Of many policies, in blocks of one size."""
     belief, incumbent = scene.belief, jnp.asarray(leader(scene))
     blocks = [pi[i : i + BLOCK] for i in range(0, len(pi), BLOCK)]
     return np.concatenate([np.asarray(_scores(rule, belief, jnp.asarray(pad(block, BLOCK)), incumbent))[: len(block)] for block in blocks])
 
 
-def leader(scene: Scene) -> Array:
+def leader(scene: BeliefScene) -> Array:
     mean, _ = scene.moments(scene.policies) if scene.encoding.environment_dim == 1 else (scene.y[None], None)
     return np.asarray(scene.policies[int(np.argmax(mean.mean(axis=0)))])
 
 
-def maximised(maximiser: Maximiser, rule: PolicyRule, scene: Scene, seed: int = 0) -> Array:
+def maximised(maximiser: Maximiser, rule: PolicyRule, scene: BeliefScene, seed: int = 0) -> Array:
     return maximiser.maximise(rule, scene.belief, scene.encoding, scene.policies, leader(scene), [seed])
 
 
@@ -83,7 +83,11 @@ LIMITS = {
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("maximiser", [MultiStart(), Direct()], ids=["MultiStart", "Direct"])
 def test_the_best_allowed_policy_is_found(maximiser: Maximiser, limit: str) -> None:
-    """Beside the best allowed point of a fine grid, within 1e-2 of a score that ranges over about 2. The search is random."""
+    """Beside the best allowed point of a fine grid, within 1e-2 of a score that ranges over about
+    2.
+
+    The search is random.
+    """
     for seed in (0, 1):
         here = square(seed)
         names = dict(zip(("x", "y"), here.encoding.space.names, strict=True))
@@ -97,7 +101,9 @@ def test_the_best_allowed_policy_is_found(maximiser: Maximiser, limit: str) -> N
 
 
 def test_direct_comes_close() -> None:
-    """500 evaluations a dimension, no gradients: 1e-3 of a score that ranges over about 2 (1e-5 was typical)."""
+    """500 evaluations a dimension, no gradients: 1e-3 of a score that ranges over about 2 (1e-5 was
+    typical).
+    """
     for seed in (0, 1, 2):
         here = line(seed)
         found = scores(UCB(), here, maximised(Direct(), UCB(), here)[None])[0]
@@ -113,7 +119,9 @@ def test_maximisers_stay_in_the_cube_and_repeat(maximiser: Maximiser) -> None:
 
 
 def test_a_maximum_on_the_border_is_reached() -> None:
-    """Returns that rise towards a corner, long length scales: sin² opens the cube, and the climb must still arrive at its edge."""
+    """Returns that rise towards a corner, long length scales: sin² opens the cube, and the climb
+    must still arrive at its edge.
+    """
     here = square(0)
     zeta = here.zeta.copy()
     zeta[:, 1:3] += 2
@@ -139,7 +147,7 @@ def test_archives_are_scored_whole(maximiser: Maximiser) -> None:
     np.testing.assert_array_equal(found, best)
 
 
-def promising(maximiser: Maximiser, here: Scene, spent: Array) -> Array:
+def promising(maximiser: Maximiser, here: BeliefScene, spent: Array) -> Array:
     return most_promising(maximiser, UCB(), here.belief, here.encoding, here.policies, leader(here), spent, [0])
 
 

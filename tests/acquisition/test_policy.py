@@ -28,7 +28,9 @@ def score(rule: PolicyRule, belief: Belief, pi: jax.Array, incumbent: jax.Array)
 
 
 def mixture(mean: Array, covariance: Array) -> tuple[Array, Array]:
-    """Mean and variance of fbar whatever the hyperparameters, by the second moment: E v - (E m)² with v = V + m²."""
+    """Mean and variance of fbar whatever the hyperparameters, by the second moment: E v - (E m)²
+    with v = V + m².
+    """
     variance = np.einsum("smm->sm", covariance)
     return mean.mean(axis=0), (variance + mean**2).mean(axis=0) - mean.mean(axis=0) ** 2
 
@@ -53,7 +55,9 @@ def test_ucb_is_its_formula(kappa: float) -> None:
 
 
 def test_ucb_slope_is_that_of_differences() -> None:
-    """In pi, through the warp, the kernel and the whitening: what the climb of the maximiser follows."""
+    """In pi, through the warp, the kernel and the whitening: what the climb of the maximiser
+    follows.
+    """
     scene = line()
 
     def truth(pi: Array) -> float:
@@ -67,7 +71,9 @@ def test_ucb_slope_is_that_of_differences() -> None:
 
 
 def test_ei_is_the_mean_of_simulated_improvements() -> None:
-    """A million joint draws of fbar at a policy and at the incumbent; 1 % where improvement is not rare."""
+    """A million joint draws of fbar at a policy and at the incumbent; 1 % where improvement is not
+    rare.
+    """
     scene = line(samples=1, count=4)
     mean, covariance = scene.moments(PI)
     best = int(np.argmax(mean[0]))
@@ -81,7 +87,9 @@ def test_ei_is_the_mean_of_simulated_improvements() -> None:
 
 
 def test_ei_uses_the_total_moments_of_the_difference() -> None:
-    """With several hyperparameter samples the difference is taken as normal with the mixture's moments; truth by quadrature."""
+    """With several hyperparameter samples the difference is taken as normal with the mixture's
+    moments; truth by quadrature.
+    """
     scene = line()
     mean, covariance = scene.moments(PI)
     best = int(np.argmax(mean.mean(axis=0)))
@@ -97,7 +105,9 @@ def test_ei_uses_the_total_moments_of_the_difference() -> None:
 
 
 def test_ei_at_the_incumbent_is_zero_and_smooth() -> None:
-    """There the difference has no variance: no improvement, and a finite slope for the climb that starts there."""
+    """There the difference has no variance: no improvement, and a finite slope for the climb that
+    starts there.
+    """
     scene = line()
     belief = scene.belief
     value, slope = jax.jit(jax.value_and_grad(lambda pi: EI().score(belief, pi[None], jnp.asarray(PI[3]))[0]))(jnp.asarray(PI[3]))
@@ -115,7 +125,10 @@ def test_expected_improvement_stays_a_number(ratio: float) -> None:
 
 
 def weighed_tail(z: float, power: int) -> float:
-    """∫ t^power exp(z t - t²/2) dt over t > 0: no terms cancel. For large |z| in units of 1 / |z|."""
+    """∫ t^power exp(z t - t²/2) dt over t > 0: no terms cancel.
+
+    For large |z| in units of 1 / |z|.
+    """
     s = max(1.0, abs(z))
     end = 60 if z < 0 else s * (z + 12)
     integral, _ = integrate.quad(lambda u: u**power * np.exp(z * u / s - (u / s) ** 2 / 2), 0, end, limit=500)

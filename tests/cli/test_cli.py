@@ -7,19 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from cli_calls import call
 
 import aloq
 from aloq import tasks
-from aloq.cli.main import app
 from aloq.cli.reproduce import TARGETS
 from aloq.experiments import registry as experiments
 from aloq.methods import registry
 from aloq.study.study import Study
-
-
-def call(*words: str) -> Result:
-    return CliRunner().invoke(app, list(words))
 
 
 def test_help_names_the_commands() -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from cli_calls import call
 
-from aloq.cli.main import app
 from aloq.study.study import Study
 
 STUDY = """
@@ -20,10 +19,6 @@ gait = {choices = ["trot", "walk"]}
 ice = {values = [0, 1], p = [0.9, 0.1]}
 """
 TABLE = "speed,gait,ice,value\n1.5,trot,0,3.5\n0.5,walk,1,-2\n"
-
-
-def call(*words: str) -> Result:
-    return CliRunner().invoke(app, list(words))
 
 
 @pytest.fixture(autouse=True)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import os
 import re
 import subprocess
 import sys
@@ -15,25 +13,18 @@ from typing import BinaryIO
 
 import pandas as pd
 import pytest
+from cli_calls import call, study_of
 from study_processes import LONGEST
-from typer.testing import CliRunner, Result
 
 from aloq.cli import opening
 from aloq.cli.check import findings
-from aloq.cli.main import app
 from aloq.integrations import study_file
 from aloq.study.study import Study
 
 PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "programs.md").read_text(encoding="utf-8")
 
 
-def call(*words: str) -> Result:
-    return CliRunner().invoke(app, list(words))
-
-
-@pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_a_folder_of_its_own")
 
 
 def test_the_settings_on_the_page_are_those_there_are() -> None:
@@ -83,15 +74,6 @@ def test_init_refuses_other_endings() -> None:
     assert "aloq init study.toml" in result.stderr
 
 
-def study_of(body: str, **settings: object) -> None:
-    Path("sim.sh").write_text(f"#!/bin/sh\n{body}\n")
-    Path("sim.sh").chmod(0o755)
-    lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
-    text = 'command = ["./sim.sh", "{x}", "{ice}"]\njournal = "s.jsonl"\n'
-    variables = "\n[policy]\nx = [0.0, 1.0]\n[environment]\nice = {values = [0, 1], p = [0.9, 0.1]}\n"
-    Path("study.toml").write_text(text + "\n".join(lines) + variables)
-
-
 @pytest.mark.parametrize(
     ("body", "seen", "code"),
     [
@@ -119,7 +101,9 @@ def test_noise_is_told_from_an_effect() -> None:
 
 
 def test_check_names_the_variable_that_does_nothing() -> None:
-    """Three variables, of which two come together: only the one that the simulator forgets is in doubt."""
+    """Three variables, of which two come together: only the one that the simulator forgets is in
+    doubt.
+    """
     Path("pairs.csv").write_text("slope,grip\n0.1,0.9\n0.2,0.4\n")
     Path("study.toml").write_text(
         'command = ["sh", "-c", "echo 3 | awk -v x=$0 -v s=$2 \'{print x + s}\'", "{x}", "{ice}", "{slope}", "{grip}", "{rain}", "{sun}"]\n'
@@ -195,85 +179,6 @@ def test_ask_tell_fail_best() -> None:
     assert table["reason"][1] == "battery empty"
 
 
-MEASURED = {"measures": ["far", "gap"], "value": "far + where(gap < 0, 1, 0)"}
-
-
-@pytest.mark.usefixtures("cheap_method")
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("far=-1.5", "gap=nan", "--seconds", "4"),
-        ("--seconds", "4", "gap=NaN", "far=-1.5"),
-        ('{"far": -1.5, "gap": null}', "--seconds", "4"),
-        (' {"gap": NaN, "far": -1.5}', "--seconds", "4"),
-    ],
-)
-def test_tell_takes_measures(words: tuple[str, ...]) -> None:
-    study_of("true", **MEASURED)
-    call("ask", "study.toml")
-    result = call("tell", "study.toml", "0", *words)
-    assert result.exit_code == 0, result.output
-    (row,) = Study.read("s.jsonl").trials().to_dict("records")
-    assert (row["value"], row["measure.far"], row["seconds"]) == (-1.5, -1.5, 4.0)
-    assert math.isnan(row["measure.gap"])
-
-
-@pytest.mark.usefixtures("cheap_method")
-@pytest.mark.parametrize("words", [("far=1.5", "gap=true"), ('{"far": 1.5, "gap": true}',)])
-def test_true_and_false_can_be_told(words: tuple[str, ...]) -> None:
-    study_of("true", **MEASURED)
-    call("ask", "study.toml")
-    assert call("tell", "s.jsonl", "0", *words).exit_code == 0
-    assert list(Study.read("s.jsonl").trials()["measure.gap"]) == [True]
-
-
-@pytest.mark.usefixtures("cheap_method")
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("1.5",), "needs the measures far, gap, but '1.5' came. Write far=... gap=..., with nan where one does not exist"),
-        (("far=1.5",), "but 'gap' is missing"),
-        (("far=1.5", "gpa=1"), "but 'gpa' came too. Did you mean 'gap'?"),
-        (("far=1.5", "gap=1", "far=2"), "'far' comes twice"),
-        (("far=1.5", "gap=wide"), "There must be a number, but 'wide' came as the measure 'gap'"),
-        (("far=1.5", "gap="), "but '' came as the measure 'gap'"),
-        (("far=1.5", "3"), "NAME=NUMBER, or NAME=true or NAME=false, each, but '3' came"),
-        (("=1.5",), "each, but '=1.5' came"),
-        (("one",), "There must be a number, but 'one' came"),
-        (('{"far": 1',), "cannot be read"),
-        (('[{"far": 1}]',), "must be a JSON object"),
-        (("far=nan", "gap=1"), "It needs the measure 'far', which is NaN"),
-        (("far=inf", "gap=1"), "The measure 'far' must be finite"),
-    ],
-)
-def test_measures_that_do_not_fit_are_refused_in_one_line(words: tuple[str, ...], message: str) -> None:
-    study_of("true", **MEASURED)
-    call("ask", "study.toml")
-    result = call("tell", "s.jsonl", "0", *words)
-    assert result.exit_code == 2, result.output
-    assert result.stderr.startswith("aloq: ")
-    assert message in result.stderr
-    assert result.stderr.count("\n") == 1
-    assert Study.read("s.jsonl").counts == (0, 0, 1)
-
-
-@pytest.mark.usefixtures("cheap_method")
-def test_a_program_with_measures_is_checked_run_and_exported() -> None:
-    study_of('echo "{\\"far\\": $1, \\"gap\\": $2}"', **MEASURED)
-    result = call("check", "study.toml")
-    assert result.exit_code == 0, result.output
-    assert "returned far = 0.5, gap = 0, value = 0.5" in result.stdout
-    assert call("run", "study.toml", "--evaluations", "3").exit_code == 0
-    assert call("export", "study.toml", "-o", "t.csv").exit_code == 0
-    table = pd.read_csv("t.csv")
-    assert list(table["measure.far"]) == list(table["policy.x"])
-    assert list(table["measure.gap"]) == list(table["environment.ice"])
-    study_of('echo "{\\"far\\": $1}"', **MEASURED)
-    result = call("check", "study.toml")
-    assert result.exit_code == 1
-    assert "'gap' is missing" in result.stdout
-
-
 @pytest.mark.usefixtures("cheap_method")
 @pytest.mark.parametrize(
     ("words", "message"),
@@ -327,7 +232,9 @@ def test_a_command_waits_for_another_that_has_the_journal(monkeypatch: pytest.Mo
 
 
 def locked(path: str) -> BinaryIO:
-    """The file, locked as another process would lock it: a study of this process hands its journal over."""
+    """The file, locked as another process would lock it: a study of this process hands its journal
+    over.
+    """
     import fcntl
 
     file = Path(path).open("rb")  # noqa: SIM115
@@ -356,48 +263,6 @@ def test_parquet_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     result = call("export", "s.jsonl", "-o", "t.parquet")
     assert result.exit_code == 2
     assert "pip install 'aloq[parquet]'" in result.stderr
-
-
-PYTHON = """
-import aloq
-import os
-
-task = aloq.Problem(policy={"x": (0.0, 1.0)}, environment={"ice": aloq.Discrete([0.0, 1.0], p=[0.9, 0.1])})
-problem = task
-number = 3
-
-def simulate(policy, environment):
-    return policy["x"] + environment["ice"] + float(os.environ["MAIN_PID"]) * 0 + 10 * (os.environ["MAIN_PID"] != str(os.getpid()))
-"""
-
-
-@pytest.mark.parametrize(("name", "extra", "shift"), [("py_one.py:task", (), 0), ("py_two.py", ("--timeout", "60"), 10)])
-@pytest.mark.usefixtures("cheap_method")
-def test_a_problem_in_a_python_file(name: str, extra: tuple[str, ...], shift: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a timeout, in a process of its own."""
-    monkeypatch.setenv("MAIN_PID", str(os.getpid()))
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    Path(name.partition(":")[0]).write_text(PYTHON)
-    result = call("run", name, "--evaluations", "3", "--journal", "s.jsonl", *extra)
-    assert result.exit_code == 0, result.output
-    table = Study.read("s.jsonl").trials()
-    assert (table["value"] == table["policy.x"] + table["environment.ice"] + shift).all()
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("py_bad.py:probem", "must define 'probem', but does not. Did you mean 'problem'?"),
-        ("py_worse.py:number", "must be an aloq.Problem, but is int"),
-        ("json.py:problem", "there is another module 'json'"),
-    ],
-)
-def test_a_python_file_that_does_not_fit(name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    Path(name.partition(":")[0]).write_text(PYTHON)
-    result = call("run", name)
-    assert result.exit_code == 2
-    assert message in result.stderr
 
 
 def test_texts_that_no_terminal_can_show_end_no_command(tmp_path: Path) -> None:

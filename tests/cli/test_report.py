@@ -12,15 +12,10 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from cli_calls import call
 from study_processes import LONGEST
-from typer.testing import CliRunner, Result
 
-from aloq.cli.main import app
 from aloq.study.study import Study
-
-
-def call(*words: str) -> Result:
-    return CliRunner().invoke(app, list(words))
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from aloq.experiments import lockstep, pool, store
 from aloq.experiments.batch import Batches, LaneRow
 from aloq.experiments.follow import follow
 from aloq.experiments.lockstep import in_step
-from aloq.experiments.reproduce import Plan, reproduce
+from aloq.experiments.reproduce import Reproduction, reproduce
 from aloq.experiments.target import Job
 from aloq.methods.aloq import ALOQ
 from aloq.methods.model import Model
@@ -79,9 +79,11 @@ def results(works: Sequence[Callable[[], Any]], batches: Batches | None = None) 
 
 
 def test_runs_in_lockstep_choose_what_they_choose_alone() -> None:
-    """Everything a step computes is compared: chains, belief, draws at the visited policies, climb, environment, recommendation.
+    """Everything a step computes is compared: chains, belief, draws at the visited policies, climb,
+    environment, recommendation.
 
-    Batched linear algebra rounds differently, and differences of 1e-16 grow where chains move on; six steps keep them below 1e-6.
+    Batched linear algebra rounds differently, and differences of 1e-16 grow where chains move on;
+    six steps keep them below 1e-6.
     """
     task = tasks.load("fsre2")
     method = ALOQ(model=Model(warp="none"), policy_rule=VisitedEI(draws=16), samples=4, initial=6)
@@ -158,7 +160,9 @@ def test_several_calls_of_each_run_go_as_one() -> None:
 
 
 def test_large_results_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only some runs use theirs again, in the lanes they have; the small ones that the host asks for come at once for all runs."""
+    """Only some runs use theirs again, in the lanes they have; the small ones that the host asks
+    for come at once for all runs.
+    """
     fetches: list[set[int]] = []
     fetch = jax.device_get
 
@@ -292,8 +296,8 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("quickly")
 def test_reproduce_in_lockstep_keeps_the_same_and_can_go_on(tmp_path: Path) -> None:
-    def plan(runs: int) -> Plan:
-        return Plan("arm-collision", runs, out=tmp_path, methods=("aloq", "reinforce"), lockstep=2)
+    def plan(runs: int) -> Reproduction:
+        return Reproduction("arm-collision", runs, out=tmp_path, methods=("aloq", "reinforce"), lockstep=2)
 
     apart: list[Job] = []
 
@@ -317,7 +321,7 @@ def test_reproduce_in_lockstep_keeps_the_same_and_can_go_on(tmp_path: Path) -> N
 
 @pytest.mark.usefixtures("quickly")
 def test_without_any_time_there_is_no_figure_of_times(tmp_path: Path) -> None:
-    reproduce(Plan("fsre2", 1, out=tmp_path, methods=("aloq",), lockstep=4), lambda line: None, toys.nothing)
+    reproduce(Reproduction("fsre2", 1, out=tmp_path, methods=("aloq",), lockstep=4), lambda line: None, toys.nothing)
     names = {path.name for path in (tmp_path / "fsre2").iterdir()}
     assert "learning.png" in names
     assert "seconds.png" not in names
@@ -325,12 +329,12 @@ def test_without_any_time_there_is_no_figure_of_times(tmp_path: Path) -> None:
 
 def test_a_width_of_nothing_is_refused() -> None:
     with pytest.raises(ProblemError, match="`lockstep` must be at least 1, but it is 0"):
-        Plan("branin", lockstep=0)
+        Reproduction("branin", lockstep=0)
 
 
 @pytest.mark.slow
 def test_the_real_thing_in_lockstep(tmp_path: Path) -> None:
-    reproduce(Plan("fsre2", 2, out=tmp_path, methods=("aloq-paper",), smoke=True, lockstep=2), lambda line: None, toys.nothing)
+    reproduce(Reproduction("fsre2", 2, out=tmp_path, methods=("aloq-paper",), smoke=True, lockstep=2), lambda line: None, toys.nothing)
     runs = pd.read_csv(tmp_path / "fsre2" / "runs.csv")
     assert runs["evaluations"].tolist() == [3, 6] * 2
     assert runs["true"].between(-10, 2.4107).all()

@@ -12,14 +12,14 @@ import pytest
 from aloq.experiments import store
 from aloq.experiments.page import write_page
 from aloq.experiments.registry import ALL, targets
-from aloq.experiments.reproduce import Plan, reproduce, rewrite
+from aloq.experiments.reproduce import Reproduction, reproduce, rewrite
 from aloq.experiments.target import ExperimentError
 
 
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     for name in ("branin", "fsre1"):
-        plan = Plan(name, runs=2, workers=1, out=tmp_path / "out", methods=("aloq-paper", "aloq"))
+        plan = Reproduction(name, runs=2, workers=1, out=tmp_path / "out", methods=("aloq-paper", "aloq"))
         reproduce(plan, lambda line: None, toys.here)
     return tmp_path / "out"
 
@@ -56,7 +56,7 @@ def test_what_is_kept_with_the_page_is_the_same_from_the_same_results(out: Path,
 def test_a_target_that_was_left_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the extra of the hexapod, `aloq reproduce all` opens its file and runs nothing."""
     monkeypatch.setitem(sys.modules, "dartpy", None)
-    plan = Plan("all", runs=1, workers=1, out=tmp_path / "out", methods=("naive",))
+    plan = Reproduction("all", runs=1, workers=1, out=tmp_path / "out", methods=("naive",))
     said: list[str] = []
     reproduce(plan, said.append, toys.here)
     assert (plan.out / "hexapod" / store.FILE).exists()

@@ -21,7 +21,7 @@ from study_processes import LONGEST, eventually
 
 import aloq
 from aloq.experiments import extras, pool, registry, store
-from aloq.experiments.reproduce import Plan, jobs, reproduce, rewrite
+from aloq.experiments.reproduce import Reproduction, jobs, reproduce, rewrite
 from aloq.experiments.target import ExperimentError, Job
 from aloq.problem.errors import AloqError, MissingExtraError, ProblemError
 
@@ -32,9 +32,9 @@ from functools import partial
 from pathlib import Path
 import experiments_toys as toys
 from aloq.experiments import pool
-from aloq.experiments.reproduce import Plan, reproduce
+from aloq.experiments.reproduce import Reproduction, reproduce
 if __name__ == "__main__":
-    plan = Plan("branin", runs=4, workers=2, out=Path(sys.argv[1]), methods=("aloq-paper", "aloq"))
+    plan = Reproduction("branin", runs=4, workers=2, out=Path(sys.argv[1]), methods=("aloq-paper", "aloq"))
     try:
         reproduce(plan, print, partial(pool.run, perform=getattr(toys, sys.argv[2])))
     except KeyboardInterrupt:
@@ -42,8 +42,8 @@ if __name__ == "__main__":
 """
 
 
-def plan(out: Path, **changes: Any) -> Plan:
-    return replace(Plan("branin", runs=2, workers=2, out=out, methods=METHODS), **changes)
+def plan(out: Path, **changes: Any) -> Reproduction:
+    return replace(Reproduction("branin", runs=2, workers=2, out=out, methods=METHODS), **changes)
 
 
 def lines(out: Path) -> list[bytes]:
@@ -187,7 +187,7 @@ def test_a_run_that_raises_is_reported_not_raised() -> None:
 def test_methods_get_on_evenly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dartpy", ModuleType("dartpy"))  # as if every extra were installed
     monkeypatch.setattr(extras, "find_spec", lambda name: True)
-    found = jobs(Plan("all", runs=3, out=tmp_path, methods=METHODS), silent)
+    found = jobs(Reproduction("all", runs=3, out=tmp_path, methods=METHODS), silent)
     assert [job.seed for job in found] == sorted(job.seed for job in found)
     assert len({(job.target, *job.key) for job in found}) == len(found)
     assert {job.target for job in found} == set(registry.names()) - {"arm-torque"}
@@ -197,16 +197,16 @@ def test_an_extra_that_is_missing_leaves_a_method_out_or_is_an_error(monkeypatch
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "dartpy", None)
     said: list[str] = []
-    found = jobs(Plan("all", runs=1), said.append)
+    found = jobs(Reproduction("all", runs=1), said.append)
     assert "trpo" not in {job.method for job in found}
     assert "hexapod" not in {job.target for job in found}
     walking = "The hexapod needs dartpy, which is not installed. To get it: pip install 'aloq[hexapod]'"
     learning = "TRPO needs gymnasium, which is not installed. To get it: pip install 'aloq[rl]'"
     assert said == [f"trpo is left out. {learning}", *(f"{name} is left out. {walking}" for name in ("hexapod", "hexapod-rear"))]
     with pytest.raises(MissingExtraError, match=re.escape(learning)):
-        jobs(Plan("arm-collision", runs=1, methods=("trpo",)), said.append)
+        jobs(Reproduction("arm-collision", runs=1, methods=("trpo",)), said.append)
     with pytest.raises(MissingExtraError, match=re.escape(walking)):
-        jobs(Plan("hexapod", runs=1), said.append)
+        jobs(Reproduction("hexapod", runs=1), said.append)
 
 
 @pytest.mark.parametrize(

@@ -13,20 +13,20 @@ import pytest
 
 from aloq import tasks
 from aloq.experiments import arm, arm_torque, comparison, hexapod, registry, store, torque
-from aloq.experiments.comparison import BELIEVERS, Batch, Comparison
+from aloq.experiments.comparison import BELIEVERS, Batch, MethodComparison
 from aloq.experiments.figures.styles import STYLES
 from aloq.experiments.follow import MEASURED, VARIANTS, as_told, configured, follow
-from aloq.experiments.reproduce import Plan, reproduce
+from aloq.experiments.reproduce import Reproduction, reproduce
 from aloq.experiments.target import ExperimentError, Job, Results, TargetResult, paper
 from aloq.methods import registry as methods
 from aloq.methods.aloq import ALOQ
 from aloq.study.study import Study
 
-COMPARISONS = [target for target in map(registry.target, registry.names()) if isinstance(target, Comparison)]
+COMPARISONS = [target for target in map(registry.target, registry.names()) if isinstance(target, MethodComparison)]
 
 
 @pytest.mark.parametrize("target", COMPARISONS, ids=lambda target: target.name)
-def test_a_comparison_covers_the_papers_table(target: Comparison) -> None:
+def test_a_comparison_covers_the_papers_table(target: MethodComparison) -> None:
     theirs = paper("paper")
     listed = set(theirs.loc[theirs["task"] == target.name, "method"])
     assert len(listed) in (6, 8)
@@ -58,7 +58,7 @@ def test_long_runs_are_recorded_closely_at_first() -> None:
 )
 @pytest.mark.parametrize("target", [arm.COLLISION, arm.BREAKAGE], ids=lambda target: target.name)
 def test_postures_are_those_of_our_methods_and_baselines_or_of_what_was_run(
-    target: Comparison, ran: list[str], shown: list[str] | None
+    target: MethodComparison, ran: list[str], shown: list[str] | None
 ) -> None:
     columns = ["task", "method", "seed", "true", "policy.joint1", "policy.joint2", "policy.joint3"]
     policies = pd.DataFrame([(target.name, method, 0, 1.0, 0.2, 0.4, 0.9) for method in ran], columns=columns)
@@ -170,7 +170,7 @@ def test_the_torque_table_sums_up_seeds() -> None:
 
 def test_a_smoke_run_writes_everything(tmp_path: Path) -> None:
     """The real thing, in a worker of its own."""
-    reproduce(Plan("fsre2", runs=1, workers=1, out=tmp_path, methods=("aloq-paper",), smoke=True), lambda line: None)
+    reproduce(Reproduction("fsre2", runs=1, workers=1, out=tmp_path, methods=("aloq-paper",), smoke=True), lambda line: None)
     tables = {"runs.jsonl", "runs.csv", "policies.csv", "table.csv", "table.md"}
     assert {path.name for path in (tmp_path / "fsre2").iterdir()} == tables | {"learning.png", "seconds.png", "contours.png"}
     runs = pd.read_csv(tmp_path / "fsre2" / "runs.csv")

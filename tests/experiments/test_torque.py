@@ -33,7 +33,9 @@ def test_shares_sum_to_one_and_agree_with_the_mean(rows: list[dict[str, object]]
 
 
 def test_the_posterior_is_that_of_a_grid() -> None:
-    """The baseline's cost written out: links of .715/3, angles pi t1, then pi (2 t - 1) added twice, t = .25 / rigidity."""
+    """The baseline's cost written out: links of .715/3, angles pi t1, then pi (2 t - 1) added
+    twice, t = .25 / rigidity.
+    """
 
     def tip(setting: float) -> complex:
         first, bend = math.pi * setting, math.pi * (2 * setting - 1)

@@ -1,4 +1,6 @@
-"""Kernels whose variance differs from place to place, against the same written out, and what they are a priori."""
+"""Kernels whose variance differs from place to place, against the same written out, and what they
+are a priori.
+"""
 
 from __future__ import annotations
 

@@ -94,7 +94,10 @@ def elliptical(k: Array, y: Array, count: int, seed: int) -> Array:
 
 @pytest.mark.parametrize(("variance", "scale", "seed"), [(2.0, 0.3, 0), (30.0, 0.7, 1), (400.0, 0.5, 2)])
 def test_the_latent_and_predictions_are_those_of_a_long_chain(variance: float, scale: float, seed: int) -> None:
-    """Eight answers, four fresh points, 40,000 moves. At a cliff the posterior is no Gaussian: EP's own error is up to .05."""
+    """Eight answers, four fresh points, 40,000 moves.
+
+    At a cliff the posterior is no Gaussian: EP's own error is up to .05.
+    """
     x = np.random.default_rng(seed).uniform(size=(12, 2))
     y = np.where(x[:8, 0] + 0.5 * x[:8, 1] > 0.7, 1.0, -1.0)
     k = covariance(x, variance, scale)
@@ -148,7 +151,10 @@ def test_odd_data_give_finite_sites_and_the_same_with_other_padding(kind: str, v
 
 
 def test_certainty_far_from_the_data_returns_to_one_half() -> None:
-    """All answers so far are true. Nearby the next one is likely true, and far away nothing is known."""
+    """All answers so far are true.
+
+    Nearby the next one is likely true, and far away nothing is known.
+    """
     x = np.append(np.linspace(0, 0.1, 7), [0.05, 9.0])[:, None]
     k = covariance(x, 100.0, 0.5)
     full, y, _ = padded(k, np.append(np.ones(7), [0.0, 0.0]))
@@ -201,7 +207,9 @@ def test_the_precision_is_that_of_the_observations_that_the_answers_stand_for() 
 
 
 def test_answers_as_observations_give_the_same_belief() -> None:
-    """`condition` on the observations, with their own noise, predicts what the sites say; also of pending pairs."""
+    """`condition` on the observations, with their own noise, predicts what the sites say; also of
+    pending pairs.
+    """
     rng = np.random.default_rng(6)
     x = rng.uniform(size=(10, 2))
     y = np.where(x[:, 0] > 0.4, 1.0, -1.0)

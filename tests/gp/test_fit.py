@@ -1,4 +1,6 @@
-"""Chains that live from step to step of a study: repeatable, and able to leave where they got stuck."""
+"""Chains that live from step to step of a study: repeatable, and able to leave where they got
+stuck.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def fresh() -> Chains:
 
 
 def test_fresh_chains_explain_the_data(fresh: Chains) -> None:
-    """Chains sit P/2 below the height of a normal mode on average; the best of several searches tells that height."""
+    """Chains sit P/2 below the height of a normal mode on average; the best of several searches
+    tells that height.
+    """
     x, y = observations(30)
     assert fresh.zeta.shape == (COUNT, STRUCTURE.size)
     best = max(_height_of_mode(x, y, seed) for seed in range(5))
@@ -68,7 +72,9 @@ def _height_of_mode(x: Array, y: Array, seed: int) -> float:
 
 
 def test_many_observations_at_once_are_met_by_way_of_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All climbs but one are among the few, and the chains end as high as by the long way: the median of 16 heights is known to 1."""
+    """All climbs but one are among the few, and the chains end as high as by the long way: the
+    median of 16 heights is known to 1.
+    """
     x, y = observations(60)
     direct = update(STRUCTURE, x, y, None, COUNT, [0])
     climbs = Climbs()
@@ -123,7 +129,9 @@ def test_chains_leave_a_bad_mode(fresh: Chains, spread: float) -> None:
 
 
 def test_one_stuck_chain_leaves(fresh: Chains) -> None:
-    """A chain left behind is not found by comparing medians: the moves themselves must bring it back."""
+    """A chain left behind is not found by comparing medians: the moves themselves must bring it
+    back.
+    """
     zeta = fresh.zeta.copy()
     zeta[0] = stuck(1e-3).zeta[0]
     chains = replace(fresh, zeta=zeta, told=32)
@@ -161,7 +169,9 @@ def test_running_moments_are_those_of_where_chains_have_been() -> None:
 
 
 def test_mode_is_a_mode() -> None:
-    """No point around it is higher than the tolerance of the climb, 1e-2 nats; there is some 0.1² P/2 to lose at these distances."""
+    """No point around it is higher than the tolerance of the climb, 1e-2 nats; there is some 0.1²
+    P/2 to lose at these distances.
+    """
     x, y = observations(30)
     data = Data(*(jnp.asarray(pad(part, 64)) for part in (x, y, np.ones(len(y)))))
     mode = find_mode(STRUCTURE, jnp.asarray(STRUCTURE.prior()[0]), data)

@@ -55,7 +55,9 @@ def padded(x: Array, y: Array, size: int) -> Data:
 
 
 def draw(structure: Structure, seed: int) -> Array:
-    """Hyperparameters within two standard deviations of the prior, with some noise: K is well conditioned, so differences are exact."""
+    """Hyperparameters within two standard deviations of the prior, with some noise: K is well
+    conditioned, so differences are exact.
+    """
     mean, sd = structure.prior()
     zeta: Array = mean + np.clip(np.random.default_rng([7, seed]).standard_normal(len(mean)), -2, 2) * sd
     zeta[-1] = -3.0 + 0.5 * seed
@@ -84,7 +86,9 @@ def test_matern_product_is_its_formula() -> None:
 
 @pytest.mark.parametrize("kernel", [SE(), Matern52()])
 def test_kernel_is_flat_at_zero_distance(kernel: Stationary) -> None:
-    """f is differentiable, so k has slope 0 where both arguments meet; a naive absolute value gives NaN or ±√5/w."""
+    """f is differentiable, so k has slope 0 where both arguments meet; a naive absolute value gives
+    NaN or ±√5/w.
+    """
     u, w = jnp.array([[0.3, 0.6]]), jnp.array([0.2, 0.5])
     at_zero = jax.grad(lambda v: kernel(jnp.log(w), u, v)[0, 0])(u)
     np.testing.assert_array_equal(at_zero, np.zeros((1, 2)))
@@ -140,7 +144,9 @@ def test_gradient_in_the_returns(structure: Structure) -> None:
 
 
 def test_gradient_without_noise() -> None:
-    """A deterministic simulator: noise e^-25 below the jitter, so K has condition number 1e9 and differences keep about 1e-5."""
+    """A deterministic simulator: noise e^-25 below the jitter, so K has condition number 1e9 and
+    differences keep about 1e-5.
+    """
     structure = Model().structure(1, (True, True, True))
     x, y = points()
     zeta = np.array([0.3, -1.0, -0.8, -1.2, 0.2, 0.1, -0.2, 0.3, 0.0, 0.1, -25.0])

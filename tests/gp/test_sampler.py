@@ -1,4 +1,6 @@
-"""The hyperparameter sampler against NUTS on five posteriors, against the prior where there are no data, and at the edges."""
+"""The hyperparameter sampler against NUTS on five posteriors, against the prior where there are no
+data, and at the edges.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from gp_dense import Array, Dense
-from gp_posteriors import CASES, Case, Run, approximated, nuts, slice_sampling, warmed_up
+from gp_posteriors import CASES, PosteriorCase, SampledRun, approximated, nuts, slice_sampling, warmed_up
 from jax import random
 
 from aloq.gp.likelihood import Data
@@ -21,39 +23,45 @@ DATA = CASES["noisy"].data
 
 
 @dataclass(frozen=True)
-class Comparison:
-    sampled: Run
-    reference: Run
+class SamplerComparison:
+    sampled: SampledRun
+    reference: SampledRun
 
 
 LONG = {"flat", "sharp", "undecided"}  # NUTS takes half a minute on each
 
 
 @pytest.fixture(scope="module", params=[pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in CASES])
-def comparison(request: pytest.FixtureRequest) -> Comparison:
-    case: Case = CASES[request.param]
+def comparison(request: pytest.FixtureRequest) -> SamplerComparison:
+    case: PosteriorCase = CASES[request.param]
     chains = warmed_up(case)
-    return Comparison(slice_sampling(case, chains), nuts(case, approximated(chains)))
+    return SamplerComparison(slice_sampling(case, chains), nuts(case, approximated(chains)))
 
 
-def test_means_are_those_of_nuts(comparison: Comparison) -> None:
-    """Within 4 standard errors: with 8 hyperparameters in 5 cases, chance exceeds that once in 400 runs."""
+def test_means_are_those_of_nuts(comparison: SamplerComparison) -> None:
+    """Within 4 standard errors: with 8 hyperparameters in 5 cases, chance exceeds that once in 400
+    runs.
+    """
     sampled, reference = comparison.sampled, comparison.reference
     z = (sampled.mean - reference.mean) / np.hypot(sampled.error, reference.error)
     np.testing.assert_array_less(np.abs(z), 4)
 
 
-def test_standard_deviations_are_those_of_nuts(comparison: Comparison) -> None:
+def test_standard_deviations_are_those_of_nuts(comparison: SamplerComparison) -> None:
     """Within 15 %: 1,000 effective samples leave 2 to 4 % of Monte-Carlo error."""
     np.testing.assert_allclose(comparison.sampled.std / comparison.reference.std, 1, rtol=0, atol=0.15)
 
 
-def test_reference_is_precise_enough(comparison: Comparison) -> None:
+def test_reference_is_precise_enough(comparison: SamplerComparison) -> None:
     assert comparison.reference.effective.min() > 250
 
 
-def test_effective_samples_in_a_thousand_evaluations(comparison: Comparison, request: pytest.FixtureRequest) -> None:
-    """Ten or more. Between two levels of noise, chains cross seldom: about eight, and what is asked there is that they do cross."""
+def test_effective_samples_in_a_thousand_evaluations(comparison: SamplerComparison, request: pytest.FixtureRequest) -> None:
+    """Ten or more.
+
+    Between two levels of noise, chains cross seldom: about eight, and what is asked there is that
+    they do cross.
+    """
     enough = 5 if request.node.callspec.params["comparison"] == "undecided" else 10
     assert comparison.sampled.efficiency >= enough
 
@@ -71,7 +79,9 @@ def prior() -> Student:
 
 
 def test_without_data_the_posterior_is_the_prior(prior: Student) -> None:
-    """A q that is off centre, too narrow and wrongly correlated must not show: 64 chains start in the prior and must stay in it."""
+    """A q that is off centre, too narrow and wrongly correlated must not show: 64 chains start in
+    the prior and must stay in it.
+    """
     mean, sd = STRUCTURE.prior()
     nothing = Data(DATA.x, DATA.y, jnp.zeros_like(DATA.mask))
     size = len(mean)
@@ -83,7 +93,7 @@ def test_without_data_the_posterior_is_the_prior(prior: Student) -> None:
     for i in range(150):
         draws = jnp.asarray(moved(q, draws, nothing, moves=4, seed=i)[0])
         kept.append(np.asarray(draws))
-    run = Run(np.stack(kept, axis=1), 1)
+    run = SampledRun(np.stack(kept, axis=1), 1)
     np.testing.assert_array_less(np.abs(run.mean - mean) / run.error, 4)  # standard errors
     np.testing.assert_allclose(run.std / sd, 1, rtol=0, atol=0.08)  # 1,500 effective samples or more: 2 %
     correlation = np.corrcoef(run.draws.reshape(-1, size).T)

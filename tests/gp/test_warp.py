@@ -55,7 +55,9 @@ def test_beta_cdf_of_extreme_shapes() -> None:
 
 
 def test_beta_cdf_near_zero_keeps_its_digits() -> None:
-    """Relative accuracy: the rounding of exp(a log x), |a log x| ≤ 700 times 1e-16, grows with the exponent."""
+    """Relative accuracy: the rounding of exp(a log x), |a log x| ≤ 700 times 1e-16, grows with the
+    exponent.
+    """
     x, (a, b) = np.array([1e-200, 1e-60, 1e-12, 1e-6]), shapes(0.0, count=5)
     truth = special.betainc(a, b, x)
     representable = truth > 1e-290
@@ -82,7 +84,8 @@ def test_betaln_is_that_of_scipy() -> None:
     )  # log-gamma cancels near B = 1
 
 
-# Away from the ends, where differences lose all digits; over five points with step h they have error h⁴ and rounding 1e-14/h.
+# Away from the ends, where differences lose all digits; over five points with step h they have
+# error h⁴ and rounding 1e-14/h.
 INNER = np.linspace(0.02, 0.98, 49)
 
 
@@ -112,7 +115,9 @@ def test_beta_slopes_are_finite_at_the_ends() -> None:
 
 
 def test_slopes_through_the_shared_log_beta() -> None:
-    """`warp` takes log B(a, b) from outside; the chain rule through it must give the whole derivative."""
+    """`warp` takes log B(a, b) from outside; the chain rule through it must give the whole
+    derivative.
+    """
     x, a, b = 0.3, 1.7, 2.6
     outer = jax.grad(lambda p: warps.warp("beta", jnp.asarray(x), p, jnp.asarray(b), warps.betaln(p, jnp.asarray(b))))(a)
     truth = derivative(lambda p: special.betainc(p, b, x), a, 1e-3)

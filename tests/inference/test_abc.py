@@ -16,7 +16,8 @@ from aloq.problem.errors import InferenceError, ProblemError
 
 RETURNS = [0.3, 1.1, 0.8, -0.2]
 TRIALS = [({"gain": 1.0}, y) for y in RETURNS]
-# load ~ U(-3, 3), returns ~ N(load, 1): normal around their mean, .5, with standard deviation 1/2 (five of which lie inside the prior).
+# load ~ U(-3, 3), returns ~ N(load, 1): normal around their mean, .5, with standard deviation 1/2
+# (five of which lie inside the prior).
 MEAN, STD = 0.5, 0.5
 
 
@@ -43,7 +44,9 @@ def test_the_mean_as_summary_gives_the_closed_form(method: Any, bound: float) ->
 
 
 def test_shrinking_the_tolerance_beats_rejection_on_a_narrow_posterior() -> None:
-    """load ~ U(-100, 100), and the same budget: rejection keeps 400 of 15,000, a stretch of 5, the population comes down to the noise."""
+    """load ~ U(-100, 100), and the same budget: rejection keeps 400 of 15,000, a stretch of 5, the
+    population comes down to the noise.
+    """
     prior, budget = {"load": Flat(-100, 100)}, 60_000
     wide = infer_abc(prior, TRIALS, noisy(), method=Rejection(budget, 400), summary=np.mean)
     narrow = infer_abc(prior, TRIALS, noisy(), method=Population(budget, 400), summary=np.mean)
@@ -53,7 +56,10 @@ def test_shrinking_the_tolerance_beats_rejection_on_a_narrow_posterior() -> None
 
 
 def test_sorted_returns_tell_about_the_spread() -> None:
-    """The environment is the noise's size, which no mean shows. Posterior on a grid: prod N(y; 0, s²), s ~ U(.1, 5)."""
+    """The environment is the noise's size, which no mean shows.
+
+    Posterior on a grid: prod N(y; 0, s²), s ~ U(.1, 5).
+    """
     rng = np.random.default_rng(2)
     returns = [3.0, -2.5, 0.4, -3.5]
     posterior = infer_abc(
@@ -69,7 +75,9 @@ def test_sorted_returns_tell_about_the_spread() -> None:
 
 
 def test_a_listed_prior_and_returns_of_few_values() -> None:
-    """A coin that comes up 3 times in 4: p(.9) : p(.2) = .9³ · .1 : .2³ · .8, and the tolerance comes down to 0."""
+    """A coin that comes up 3 times in 4: p(.9) : p(.2) = .9³ · .1 : .2³ · .8, and the tolerance
+    comes down to 0.
+    """
     rng = np.random.default_rng(4)
     posterior = infer_abc(
         {"chance": aloq.Discrete([0.2, 0.9])},

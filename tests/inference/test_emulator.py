@@ -20,7 +20,8 @@ from aloq.problem.errors import ProblemError, StudyError
 
 PRIOR = {"load": Flat(0.0, 3.0)}
 GRID = np.linspace(0, 3, 20_001)
-# All tests use 12 simulations a policy, then 24, and 4 hyperparameter samples, so that programs are compiled once.
+# All tests use 12 simulations a policy, then 24, and 4 hyperparameter samples, so that programs are
+# compiled once.
 WHOLE, FIRST = Emulator(budget=24, samples=4), Emulator(budget=12, refine=0.0, samples=4)
 
 
@@ -54,7 +55,9 @@ def test_the_budget_is_shared_by_the_policies_and_kept() -> None:
 
 
 def test_an_emulator_that_knows_little_says_so() -> None:
-    """Twelve simulations of a rough function: the variance must cover what the mean misses, so that the truth stays probable."""
+    """Twelve simulations of a rough function: the variance must cover what the mean misses, so that
+    the truth stays probable.
+    """
     prior, simulator = Prior.of(PRIOR), TrialSimulator(lambda p, e: math.sin(30 * e["load"]))
     surrogate = Surrogate.over_prior(prior, ({"speed": 1.0},), simulator, FIRST, seed=0)
     u = np.linspace(0, 1, 200)[:, None]
@@ -66,7 +69,9 @@ def test_an_emulator_that_knows_little_says_so() -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::aloq.InferenceWarning")  # few chains, and short ones, so that many runs are affordable
 def test_ranks_of_the_truth_are_uniform() -> None:
-    """Simulation-based calibration as for the sampler, with one emulator for all data sets. chi² over 5 bins; false alarm 1e-4."""
+    """Simulation-based calibration as for the sampler, with one emulator for all data sets. chi²
+    over 5 bins; false alarm 1e-4.
+    """
     policy, noise = {"speed": 2.0}, GaussianNoise(0.5)
     prior = Prior.of(PRIOR)
     surrogate = Surrogate.over_prior(prior, (policy,), TrialSimulator(sway), FIRST, seed=0)

@@ -55,7 +55,9 @@ def test_400_samples_agree_with_a_fine_grid(torque: float, returns: list[float],
 
 
 def test_a_normal_prior_gives_the_closed_form() -> None:
-    """load ~ N(1, 2²), four returns of mean 3.5, noise 3: precision 1/4 + 4/9, mean (1/4 + 4/9 · 3.5) / precision."""
+    """load ~ N(1, 2²), four returns of mean 3.5, noise 3: precision 1/4 + 4/9, mean (1/4 + 4/9 ·
+    3.5) / precision.
+    """
     trials = [({"gain": 1.0}, y) for y in (2.0, 3.0, 4.0, 5.0)]
     posterior = infer({"load": stats.norm(1, 2)}, trials, identity, GaussianNoise(3.0))
     precision = 1 / 4 + 4 / 9
@@ -122,10 +124,11 @@ def test_listed_and_continuous_parts_mix() -> None:
 
 @pytest.mark.filterwarnings("ignore::aloq.InferenceWarning")  # few chains, and short ones, so that 100 runs are affordable
 def test_ranks_of_the_truth_are_uniform() -> None:
-    """Simulation-based calibration: the truth's rank among 19 samples is uniform on 20 values if draws are from the posterior.
+    """Simulation-based calibration: the truth's rank among 19 samples is uniform on 20 values if
+    draws are from the posterior.
 
-    Loads drawn from the prior, trials drawn given the load, on a likelihood with two modes and a step. chi² over 10 bins; a false alarm
-    once in 10,000 seeds.
+    Loads drawn from the prior, trials drawn given the load, on a likelihood with two modes and a
+    step. chi² over 10 bins; a false alarm once in 10,000 seeds.
     """
     rng, ranks = np.random.default_rng(0), []
 
@@ -155,7 +158,9 @@ def test_samples_are_what_a_problem_takes() -> None:
 
 
 def test_few_samples_keep_the_mass_of_each_mode() -> None:
-    """20 samples spread through a pool of two clusters, 90 and 10 %: 18 and 2, not what chance gives."""
+    """20 samples spread through a pool of two clusters, 90 and 10 %: 18 and 2, not what chance
+    gives.
+    """
     rng = np.random.default_rng(0)
     points = np.concatenate([rng.normal(0, 1, (900, 2)), rng.normal(30, 1, (100, 2))])
     posterior = Posterior(("a", "b"), points, np.full(1000, 1e-3), {}, 1000.0, 1.0, 0)
@@ -199,7 +204,9 @@ def test_trials_that_little_explains_give_a_warning() -> None:
 
 
 def test_groups_that_disagree_give_a_warning() -> None:
-    """Nine narrow modes and four chains a group: their means differ by half a standard deviation, so that R-hat is 1.1 on average."""
+    """Nine narrow modes and four chains a group: their means differ by half a standard deviation,
+    so that R-hat is 1.1 on average.
+    """
 
     def egg_box(policy: dict[str, Any], environment: dict[str, Any]) -> float:
         return math.sin(3 * math.pi * environment["a"]) ** 2 * math.sin(3 * math.pi * environment["b"]) ** 2

@@ -33,7 +33,9 @@ def episodes(env: TaskEnv, many: int, action: np.ndarray) -> list[dict[str, Any]
 
 @pytest.mark.parametrize("name", OF_NUMBERS)
 def test_gymnasium_finds_nothing_to_complain_about(name: str) -> None:
-    """Its checker covers spaces, types, determinism under a seed, and more; what it warns of is an error here."""
+    """Its checker covers spaces, types, determinism under a seed, and more; what it warns of is an
+    error here.
+    """
     check_env(TaskEnv(tasks.load(name), seed=0), skip_render_check=True)
 
 

@@ -26,8 +26,11 @@ from aloq.study.study import Study
 from aloq.study.trial import Trial
 
 
-class Walk(gymnasium.Env[Any, Any]):
-    """Goes by the action at each of three steps, and falls beyond the edge. Observations are one array, used again and again."""
+class WalkEnv(gymnasium.Env[Any, Any]):
+    """Goes by the action at each of three steps, and falls beyond the edge.
+
+    Observations are one array, used again and again.
+    """
 
     def __init__(self) -> None:
         self.edge = 2.0
@@ -58,7 +61,7 @@ EDGE = {"edge": Attribute("edge")}
 
 
 def test_measures_are_entries_of_the_last_info() -> None:
-    simulate = simulator(Walk, push, EDGE, measures=["margin", "episode_return", "episode_length"])
+    simulate = simulator(WalkEnv, push, EDGE, measures=["margin", "episode_return", "episode_length"])
     assert simulate({"push": 0.5}, {"edge": 2.0}) == {"margin": 0.5, "episode_return": 1.5, "episode_length": 3.0}
     assert simulate({"push": 1.5}, {"edge": 2.0}) == {"margin": -1.0, "episode_return": 3.0, "episode_length": 2.0}
 
@@ -75,15 +78,18 @@ def seen(trajectory: Trajectory) -> dict[str, Any]:
 
 def test_measures_may_be_a_function_of_the_trajectory() -> None:
     """The observations are those of their time, though the environment uses one array."""
-    simulate = simulator(Walk, push, EDGE, measures=seen)
+    simulate = simulator(WalkEnv, push, EDGE, measures=seen)
     found = simulate({"push": -0.5}, {"edge": 2.0})
     assert found == pytest.approx({"highest": 0.0, "start": 2.0, "effort": 301.5, "late": math.nan}, nan_ok=True)
     assert simulate({"push": 1.5}, {"edge": 2.0}) == {"highest": 3.0, "start": 2.0, "effort": 203.0, "late": 2.0}
 
 
 def test_each_measure_is_averaged_over_episodes() -> None:
-    """The seeds are where the walks start. What does not exist in one episode does not exist in the average."""
-    simulate = simulator(Walk, push, EDGE, seeds=[0, 1], measures=seen)
+    """The seeds are where the walks start.
+
+    What does not exist in one episode does not exist in the average.
+    """
+    simulate = simulator(WalkEnv, push, EDGE, seeds=[0, 1], measures=seen)
     found = simulate({"push": 0.6}, {"edge": 2.5})
     assert found == pytest.approx({"highest": (1.8 + 2.8) / 2, "start": 2.5, "effort": 301.8, "late": math.nan}, nan_ok=True)
 
@@ -96,7 +102,7 @@ def test_a_study_keeps_what_was_measured() -> None:
         value="episode_return - where(margin < 0, 5, 0)",
     )
     study = Study(problem, Alert(), seed=1)
-    study.optimize(simulator(Walk, push, EDGE, measures=problem.measures), 8, progress=False)
+    study.optimize(simulator(WalkEnv, push, EDGE, measures=problem.measures), 8, progress=False)
     table = study.trials()
     assert set(table["environment.edge"]) == {0.5, 3.5}
     assert (table["measure.margin"] < 0).any()
@@ -107,7 +113,7 @@ def test_a_study_keeps_what_was_measured() -> None:
 
 def test_a_variable_that_changes_a_measure_alone_takes_effect() -> None:
     """A warning would be an error here."""
-    simulate = simulator(Walk, push, {"wind": Option("wind")}, measures=["noise"])
+    simulate = simulator(WalkEnv, push, {"wind": Option("wind")}, measures=["noise"])
     for i in range(TRIES + 2):
         assert simulate({"push": 0.1}, {"wind": 1.0 * i}) == {"noise": 1.0 * i}
 
@@ -119,7 +125,7 @@ def verdict(trajectory: Trajectory) -> Any:
 @pytest.mark.parametrize("measures", [["fell"], verdict])
 def test_a_boolean_stays_one_and_over_several_episodes_it_is_a_share(measures: Any) -> None:
     """The second episode begins at 1, and so falls."""
-    one, two = (simulator(Walk, push, EDGE, measures=measures, episodes=count) for count in (1, 2))
+    one, two = (simulator(WalkEnv, push, EDGE, measures=measures, episodes=count) for count in (1, 2))
     assert one({"push": 0.5}, {"edge": 1.8}) == {"fell": False}
     assert isinstance(one({"push": 0.5}, {"edge": 1.8})["fell"], bool)
     assert two({"push": 0.5}, {"edge": 1.8}) == {"fell": 0.5}
@@ -148,14 +154,14 @@ def test_a_mistake_about_measures_ends_the_run_at_once(measures: Any, message: s
     problem = Problem({"push": (0.0, 0.1)}, {"edge": Values([2.0, 3.0])}, measures=("margin",), value="margin")
     study = Study(problem, Alert())
     with pytest.raises(StudyError, match=f"(?s)Mend the simulator.*{message}"):
-        study.optimize(simulator(Walk, push, EDGE, measures=measures, episodes=2), 4, progress=False)
+        study.optimize(simulator(WalkEnv, push, EDGE, measures=measures, episodes=2), 4, progress=False)
     assert study.counts == (0, 0, 1)
 
 
 def test_arguments_that_are_no_measures_are_refused() -> None:
     for wrong, message in (("margin", "must be a list"), ([], "there is no name"), (["a b"], "a name that a formula can use")):
         with pytest.raises(ProblemError, match=message):
-            simulator(Walk, push, EDGE, measures=wrong)
+            simulator(WalkEnv, push, EDGE, measures=wrong)
 
 
 def test_another_process_measures_the_same() -> None:

@@ -24,7 +24,10 @@ from aloq.study.study import Study
 
 
 class Counter(gymnasium.Env[Any, Any]):
-    """Adds up actions from a start that is drawn; the reward of a step is gain * sum + bonus. Ends at the third step."""
+    """Adds up actions from a start that is drawn; the reward of a step is gain * sum + bonus.
+
+    Ends at the third step.
+    """
 
     closed = 0
 

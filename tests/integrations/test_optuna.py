@@ -54,7 +54,9 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> BaseStorage:
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 def test_the_rare_load_is_heeded(direction: str) -> None:
-    """10/s + .02 (9s - 9)^2 is best, 6.57, at s = 1.88, found on a fine grid; the luckiest trial is the fastest, without load."""
+    """10/s + .02 (9s - 9)^2 is best, 6.57, at s = 1.88, found on a fine grid; the luckiest trial is
+    the fastest, without load.
+    """
     sign = 1 if direction == "minimize" else -1
     study = optuna.create_study(sampler=ALOQSampler(LOADS), direction=direction)
     study.optimize(lambda trial: sign * cost(trial), n_trials=30)
@@ -68,7 +70,9 @@ def test_the_rare_load_is_heeded(direction: str) -> None:
 
 
 def test_history_is_what_the_storage_holds(storage: BaseStorage) -> None:
-    """Told, failed (also pruned, and infinite), pending: as the trials say, in unit coordinates, larger is better."""
+    """Told, failed (also pruned, and infinite), pending: as the trials say, in unit coordinates,
+    larger is better.
+    """
     seen: list[Any] = []
     study = optuna.create_study(storage=storage, sampler=ALOQSampler(LOADS, search_space=SPACE, method=Sobol(seen=seen)))
     trials = [study.ask() for _ in range(6)]
@@ -187,7 +191,9 @@ def test_parameters_come_back_as_they_were(distribution: BaseDistribution, value
 
 
 def test_every_whole_number_has_its_share_on_a_log_scale() -> None:
-    """1 and 2 have the intervals [.5, 1.5] and [1.5, 2.5] of a log scale from .5 to 8.5: 39 % and 18 % of it."""
+    """1 and 2 have the intervals [.5, 1.5] and [1.5, 2.5] of a log scale from .5 to 8.5: 39 % and
+    18 % of it.
+    """
     part = column(IntDistribution(1, 8, log=True))
     draws = Problem({"x": part.variable}, LOADS).encoding
     found = [part.to_stored(draws.decode_policy([u])["x"]) for u in np.linspace(0, 1, 1001)]  # type: ignore[arg-type]
@@ -230,7 +236,9 @@ def test_a_search_space_that_the_objective_does_not_know_is_refused() -> None:
 
 
 def test_a_range_may_differ_from_the_one_given() -> None:
-    """Trials inside the search space count, whatever range the objective names; those outside do not."""
+    """Trials inside the search space count, whatever range the objective names; those outside do
+    not.
+    """
     seen: list[Any] = []
     study = optuna.create_study(sampler=ALOQSampler(LOADS, search_space={"speed": FloatDistribution(1.0, 2.0)}, method=Sobol(seen=seen)))
     study.enqueue_trial({"speed": 2.5})

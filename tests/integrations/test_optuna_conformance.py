@@ -1,4 +1,7 @@
-"""Optuna's own tests of samplers. Of its four suites, the one for several objectives does not apply: the sampler refuses those."""
+"""Optuna's own tests of samplers.
+
+Of its four suites, the one for several objectives does not apply: the sampler refuses those.
+"""
 
 from __future__ import annotations
 
@@ -26,5 +29,7 @@ class TestSampler(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySampl
 class TestSamplerWithItsModel(TestSampler):
     @pytest.fixture
     def sampler(self) -> Callable[[], ALOQSampler]:
-        """With so short a design that most trials come from the model, and few samples, since this is not about how good they are."""
+        """With so short a design that most trials come from the model, and few samples, since this
+        is not about how good they are.
+        """
         return lambda: ALOQSampler(LOADS, method=ALOQ(initial=2, samples=2))

@@ -256,7 +256,9 @@ def by_file(folder: Path, text: str = BY_FILE, gaits: str = GAITS, roads: str = 
 
 
 def test_policies_and_samples_come_from_files(tmp_path: Path) -> None:
-    """Columns are variables, those of one file come together, and paths start from the study file's folder."""
+    """Columns are variables, those of one file come together, and paths start from the study file's
+    folder.
+    """
     problem = by_file(tmp_path).problem
     expected = Problem(
         Archive([[0.0, 1.0], [2.0, 3.5]], ["a", "b"]),

@@ -9,16 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from methods_measured import SMALL, WALL, study_of, survives_failures_and_batches
 
-from aloq.methods.aloq import ALOQ
-from aloq.methods.measures_model import MeasuresModel
 from aloq.problem.distributions import Discrete
 from aloq.problem.errors import StudyError
 from aloq.problem.problem import Problem
 from aloq.study.study import Study
-
-SMALL = ALOQ(samples=4, initial=6, measures=MeasuresModel(draws=4, frequencies=16))
-WALL = {"wall": Discrete([0.0, 0.3, 0.7], p=[0.6, 0.35, 0.05])}
 
 
 def cliff(value: str = "reach - 5 * hit", high: float = 1.0) -> Problem:
@@ -34,15 +30,9 @@ def expected(x: float) -> float:
     return sum(p * (x - 5 * (x > 0.9 - wall)) for wall, p in ((0.0, 0.6), (0.3, 0.35), (0.7, 0.05)))
 
 
-def study_of(problem: Problem, count: int, simulator: Any = simulate, **more: Any) -> Study:
-    study = Study(problem, SMALL, seed=3, **more)
-    study.optimize(simulator, count, progress=False)
-    return study
-
-
 def test_the_cliff_is_found_and_another_formula_gives_its_probability() -> None:
     """Beyond x = .6 every second environment has a hit, and f̄ is below -1. Short of it, it is between 0 and .35."""
-    study = study_of(cliff(), 20)
+    study = study_of(cliff(), 20, simulate)
     best = study.best()
     assert expected(best.policy["x"]) > 0.05
     assert abs(best.mean - expected(best.policy["x"])) < 0.15
@@ -54,9 +44,9 @@ def test_the_cliff_is_found_and_another_formula_gives_its_probability() -> None:
 
 
 def test_a_resumed_study_goes_on_to_the_bit(tmp_path: Path) -> None:
-    whole = study_of(cliff(), 12)
+    whole = study_of(cliff(), 12, simulate)
     path = tmp_path / "study.jsonl"
-    with study_of(cliff(), 9, journal=path):
+    with study_of(cliff(), 9, simulate, journal=path):
         pass
     with Study.resume(path) as again:
         again.optimize(simulate, 12, progress=False)
@@ -92,16 +82,7 @@ def test_a_boolean_may_be_missing_in_some_trials_and_a_random_one_keeps_its_prob
 
 
 def test_failures_and_batches_are_survived() -> None:
-    def failing(policy: dict[str, Any], environment: dict[str, Any]) -> dict[str, Any]:
-        if policy["x"] < 0.2:
-            raise RuntimeError("the motor stalls")
-        return simulate(policy, environment)
-
-    study = study_of(cliff(), 12, failing)
-    assert study.counts.failed >= 1
-    trials = study.ask(4)
-    assert len({(trial.policy["x"], trial.environment["wall"]) for trial in trials}) == 4
-    assert np.isfinite(study.best().std)
+    assert np.isfinite(survives_failures_and_batches(cliff(), simulate, 4).best().std)
 
 
 def test_a_simulator_that_mixes_answers_and_numbers_ends_the_run_with_the_trial_named() -> None:

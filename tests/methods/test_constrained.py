@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from methods_measured import WALL, measured, study_of
 from scipy import stats
 
 from aloq.methods.aloq import ALOQ
 from aloq.methods.interface import Method
-from aloq.methods.measures_model import MeasuresModel
 from aloq.methods.naive import Naive
 from aloq.methods.reinforce import Reinforce
 from aloq.methods.wsn import WSN
@@ -21,24 +21,11 @@ from aloq.problem.problem import Problem
 from aloq.problem.variables import Archive
 from aloq.study.study import Study
 
-SMALL = ALOQ(samples=4, initial=6, measures=MeasuresModel(draws=4, frequencies=16))
-WALL = {"wall": Discrete([0.0, 0.3, 0.7], p=[0.6, 0.35, 0.05])}
 MEASURES: dict[str, Any] = {"measures": ("reach", "gap"), "value": "reach"}
 
 
 def walled(limits: dict[str, float], policy: Any = None, **more: Any) -> Problem:
     return Problem(policy or {"x": (0.0, 1.0)}, WALL, subject_to=limits, **{**MEASURES, **more})
-
-
-def measured(policy: dict[str, Any], environment: dict[str, Any]) -> dict[str, float]:
-    """Reaching far is good, also beyond the wall: only the constraint is against it."""
-    return {"reach": policy["x"], "gap": 0.9 - environment["wall"] - policy["x"]}
-
-
-def study_of(problem: Problem, count: int, simulate: Any = measured, **more: Any) -> Study:
-    study = Study(problem, SMALL, seed=3, **more)
-    study.optimize(simulate, count, progress=False)
-    return study
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +102,7 @@ def test_a_share_of_a_law_with_a_density() -> None:
     assert best.feasible >= 0.5
 
 
+@pytest.mark.slow
 def test_minimising_an_archive_with_failures_and_a_missing_measure() -> None:
     def odd(policy: dict[str, Any], environment: dict[str, Any]) -> dict[str, float]:
         if policy["x"] > 0.9:

@@ -115,7 +115,8 @@ def test_the_bad_tail_is_the_bad_one(direction: str) -> None:
 CHECKED = {"numbers": CVaR(0.2), "choices": MeanStd(1.0), "archive": WorstCase()}
 
 
-@pytest.mark.parametrize("name", CHECKED)
+# What the others compile costs more than it tells beside the archive.
+@pytest.mark.parametrize("name", [name if name == "archive" else pytest.param(name, marks=pytest.mark.slow) for name in CHECKED])
 def test_the_method_keeps_its_rules(name: str) -> None:
     """Batches, pairs that are out or failed, resumed studies, odd returns: listed, joint, continuous and archived."""
     method = ALOQ(samples=4, initial=4, maximiser=MultiStart(starts=16, climbs=2, turns=5))
@@ -131,11 +132,11 @@ def test_methods_of_the_expectation_refuse(name: str) -> None:
 def test_kernels_without_paths_refuse() -> None:
     from aloq.gp.kernel import Stationary
 
-    class Exponential(Stationary):
+    class RoughKernel(Stationary):
         def correlation(self, gaps: Any, ones: Any) -> Any:
             return ones
 
-    assert not ALOQ(model=Model(kernel=Constant() * Exponential(), warp="none")).serves(CVaR(0.1))
+    assert not ALOQ(model=Model(kernel=Constant() * RoughKernel(), warp="none")).serves(CVaR(0.1))
     assert ALOQ(model=Model(kernel=Constant() * SE(), warp="beta")).serves(CVaR(0.1))
     assert ALOQ().serves(WorstCase())
     assert not ALOQ(measures=None).serves(WorstCase())

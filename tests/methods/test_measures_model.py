@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from methods_measured import SMALL, WALL, measured, study_of, survives_failures_and_batches
 from scipy import stats
 
 from aloq.gp.hyper import Structure
@@ -20,8 +21,6 @@ from aloq.problem.problem import Problem
 from aloq.problem.variables import Archive
 from aloq.study.study import Study
 
-SMALL = ALOQ(samples=4, initial=6, measures=MeasuresModel(draws=4, frequencies=16))
-WALL = {"wall": Discrete([0.0, 0.3, 0.7], p=[0.6, 0.35, 0.05])}
 VALUE = "reach - 5 * (gap < 0)"
 
 
@@ -29,21 +28,10 @@ def cliff(environment: Any = None, policy: Any = None) -> Problem:
     return Problem(policy or {"x": (0.0, 1.0)}, environment or WALL, measures=("reach", "gap"), value=VALUE)
 
 
-def measured(policy: dict[str, Any], environment: dict[str, Any]) -> dict[str, float]:
-    """Reaching far is good. Beyond the wall it costs 5."""
-    return {"reach": policy["x"], "gap": 0.9 - environment["wall"] - policy["x"]}
-
-
 def sometimes(policy: dict[str, Any], environment: dict[str, Any]) -> dict[str, float]:
     """The reach does not exist beyond the wall."""
     found = measured(policy, environment)
     return {"reach": math.nan, "gap": found["gap"]} if found["gap"] < 0 else found
-
-
-def study_of(problem: Problem, count: int, simulate: Any = measured, **more: Any) -> Study:
-    study = Study(problem, SMALL, seed=3, **more)
-    study.optimize(simulate, count, progress=False)
-    return study
 
 
 def test_the_cliff_is_found_from_its_gap() -> None:
@@ -75,15 +63,7 @@ def test_a_measure_may_be_missing_in_some_trials_and_in_all() -> None:
 
 
 def test_failures_and_batches_are_survived() -> None:
-    def failing(policy: dict[str, Any], environment: dict[str, Any]) -> dict[str, float]:
-        if policy["x"] < 0.2:
-            raise RuntimeError("the motor stalls")
-        return measured(policy, environment)
-
-    study = study_of(cliff(), 12, failing)
-    assert study.counts.failed >= 1
-    trials = study.ask(5)
-    assert len({(trial.policy["x"], trial.environment["wall"]) for trial in trials}) == 5
+    survives_failures_and_batches(cliff(), measured, 5)
 
 
 def test_an_archive_has_a_part_of_its_own_for_each_policy() -> None:
@@ -94,6 +74,7 @@ def test_an_archive_has_a_part_of_its_own_for_each_policy() -> None:
     assert any(np.isclose(best.policy["x"], np.linspace(0, 1, 12)))
 
 
+@pytest.mark.slow
 def test_large_supports_and_densities_are_averaged_over() -> None:
     many = {f"w{i}": Discrete(np.linspace(0, 1, 11)) for i in range(4)}
     problem = Problem({"x": (0.0, 1.0)}, many | {"wind": stats.norm(0, 1)}, measures=("reach",), value="reach - wind ** 2")
@@ -105,7 +86,7 @@ def test_large_supports_and_densities_are_averaged_over() -> None:
     assert abs(best.mean - (best.policy["x"] - 0.05 - 1.0)) < 0.3
 
 
-@pytest.mark.parametrize("scale", [1e-9, 1e12])
+@pytest.mark.parametrize("scale", [pytest.param(1e-9, marks=pytest.mark.slow), 1e12])
 def test_scales_of_measures_do_not_matter(scale: float) -> None:
     problem = Problem({"x": (0.0, 1.0)}, WALL, measures=("reach", "gap"), value=f"reach - {5 * scale} * (gap < 0)")
     plain, scaled = study_of(cliff(), 9), study_of(problem, 9, lambda p, e: {k: scale * v for k, v in measured(p, e).items()})

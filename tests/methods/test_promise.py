@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from aloq.acquisition.maximise import MultiStart
@@ -23,14 +27,19 @@ def belief_and_policies(problem: Problem, scale: float) -> tuple[object, np.ndar
     return SMALL.belief(problem.encoding, history, None, 0), history.policies(1)
 
 
+@jax.jit
+def _moments(belief: Any, policies: jax.Array, known: jax.Array) -> tuple[jax.Array, ...]:
+    """Mean and variance of the policies and of the leader after them, and their covariances with it."""
+    leader = known[jnp.argmax(belief.mean(known).mean(axis=0))]
+    both = jnp.concatenate([policies, leader[None]])
+    return *belief.mean_and_variance(both), belief.between(belief.sites(both), belief.sites(leader[None]))[:, :, 0]
+
+
 def drawn_gain(scaled: object, policies: np.ndarray, known: np.ndarray) -> float:
     """The same by 4,000 draws of (fbar(pi), fbar(leader)) for each sample of the hyperparameters."""
-    belief, rng = scaled.belief, np.random.default_rng(0)  # type: ignore[attr-defined]
+    rng = np.random.default_rng(0)
     with computing():
-        leader = known[np.argmax(np.asarray(belief.mean(known)).mean(axis=0))]
-        both = np.concatenate([policies, leader[None]])
-        mean, variance = (np.asarray(part) for part in belief.mean_and_variance(both))
-        cross = np.asarray(belief.between(belief.sites(both), belief.sites(leader[None])))[:, :, 0]
+        mean, variance, cross = (np.asarray(part) for part in _moments(scaled.belief, policies, known))  # type: ignore[attr-defined]
     gains = []
     for s in range(len(mean)):
         spread = np.sqrt(np.maximum(variance[s] + variance[s, -1] - 2 * cross[s], 0))

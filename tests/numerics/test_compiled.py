@@ -85,6 +85,8 @@ def answered(of: Any) -> Array:
 
 
 def test_classes_with_the_same_fields_are_told_apart() -> None:
-    """JAX 0.10 takes their tree structures for equal, so that a few in a hundred would get another's answer."""
+    """JAX 0.10 takes their tree structures for equal, so that a few in a hundred would get
+    another's answer.
+    """
     for i in range(200):
         assert float(answered(twin(float(i))(jnp.ones(())))) == i

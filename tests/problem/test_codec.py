@@ -85,14 +85,14 @@ def test_a_histogram_comes_back_the_same(density: bool | None) -> None:
     assert np.array_equal(through_text(law).ppf(levels), law.ppf(levels))
 
 
-class Ramp(stats.rv_continuous):  # type: ignore[misc]
+class RampLaw(stats.rv_continuous):  # type: ignore[misc]
     def _cdf(self, x: Any) -> Any:
         return x**2
 
 
 def test_a_law_of_ones_own_cannot_be_written() -> None:
-    with pytest.raises(ProblemError, match=r"must be one of scipy.stats .* got a Ramp. Give its values instead"):
-        to_json(Ramp(a=0, b=1, name="norm")())
+    with pytest.raises(ProblemError, match=r"must be one of scipy.stats .* got a RampLaw. Give its values instead"):
+        to_json(RampLaw(a=0, b=1, name="norm")())
 
 
 def test_a_dataclass_must_be_registered() -> None:

@@ -1,4 +1,6 @@
-"""Constraints of a problem: what is accepted, kept and refused, and how a condition that fails is measured."""
+"""Constraints of a problem: what is accepted, kept and refused, and how a condition that fails is
+measured.
+"""
 
 from __future__ import annotations
 

@@ -41,7 +41,9 @@ def kernel(t: Any, centre: float, scale: float) -> Any:
 
 
 def kernel_mean(law: Any, encode: Any, centre: float, scale: float) -> float:
-    """int_0^1 k(t(Q(u)), centre) du by adaptive quadrature, on pieces that close in on singular ends."""
+    """int_0^1 k(t(Q(u)), centre) du by adaptive quadrature, on pieces that close in on singular
+    ends.
+    """
     cuts = np.unique([0, 1e-12, 1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1e-4, 1 - 1e-6, 1 - 1e-9, 1 - 1e-12, 1])
     if hasattr(law.dist, "_histogram"):
         cuts = np.unique(law.dist.cdf(law.dist._histogram[1]))

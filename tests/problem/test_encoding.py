@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from problem_policies import POLICY
 from scipy import stats
 
 from aloq.problem.checks import Array
@@ -14,16 +15,8 @@ from aloq.problem.distributions import Discrete, Samples
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import ProblemError
 from aloq.problem.problem import Problem
-from aloq.problem.variables import Archive, Choice, Integer, Real
+from aloq.problem.variables import Archive, Choice, Real
 
-POLICY: dict[str, Any] = {
-    "kp": (0.0, 10.0),
-    "kd": Real(1e-4, 1.0, log=True),
-    "gait": Integer(1, 8),
-    "mode": Choice(["trot", "walk"]),
-    "fixed": Choice(["only"]),
-    "odd": Choice([True, 1, "1", None]),
-}
 ENVIRONMENT: dict[str, Any] = {
     "friction": stats.uniform(0.4, 0.6),
     "payload": Discrete([0.0, 2.0, 9.0], p=[0.90, 0.09, 0.01]),
@@ -256,7 +249,9 @@ def test_it_travels_to_other_processes(encoding: Encoding) -> None:
 
 
 def test_levels_are_equidistant_with_the_probability_of_their_cells() -> None:
-    """Under beta(2, 5): the middles of 100 cells, with the law's own mass in each; a listed part stays as it is."""
+    """Under beta(2, 5): the middles of 100 cells, with the law's own mass in each; a listed part
+    stays as it is.
+    """
     law = stats.beta(2, 5)
     encoding = Problem({"p": (0.0, 1.0)}, {"theta": law, "load": Discrete([1.0, 2.0], p=[0.9, 0.1])}).encoding
     found = encoding.on_levels(100)

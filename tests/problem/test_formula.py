@@ -139,7 +139,8 @@ def test_jax_computes_the_same(made: Made, seed: int) -> None:
     values = _drawn(seed)
     with np.errstate(all="ignore"), jax.enable_x64(True):
         truth, found = formula(values), formula({name: jnp.asarray(array) for name, array in values.items()}, jnp)
-    # The two libraries round these differently in the last bits. Comparisons of the results may then differ.
+    # The two libraries round these differently in the last bits. Comparisons of the results may
+    # then differ.
     rounded = any(name in made[0] for name in ("**", "exp", "log", "sin", "cos", "tan", "hypot", "atan2"))
     assume(not (rounded and any(name in made[0] for name in ("floor", "<", ">", "=", "where", "not", "and", "or "))))
     np.testing.assert_allclose(np.broadcast_to(found, np.shape(truth)), truth, rtol=1e-9 if rounded else 0, atol=1e-12 if rounded else 0)

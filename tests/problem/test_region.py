@@ -1,4 +1,6 @@
-"""The policies that constraints allow, against the whole space in which each policy is checked by hand."""
+"""The policies that constraints allow, against the whole space in which each policy is checked by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def region(policy: Any, *conditions: str) -> Region:
 
 
 def test_draws_are_even_over_what_is_allowed() -> None:
-    """Below the diagonal, x has the density 2 (1 - x): mean 1/3. 4,000 draws: a standard error of .004."""
+    """Below the diagonal, x has the density 2 (1 - x): mean 1/3. 4,000 draws: a standard error of
+    .004.
+    """
     drawn = region(SQUARE, "x + y <= 1").draw(4000, np.random.default_rng(0))
     assert np.all(drawn.sum(axis=1) <= 1)
     np.testing.assert_allclose(drawn.mean(axis=0), 1 / 3, atol=0.015)

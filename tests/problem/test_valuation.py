@@ -10,21 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from problem_policies import POLICY
 from scipy import stats
 
 from aloq.problem.distributions import Discrete, Samples
 from aloq.problem.errors import ProblemError
 from aloq.problem.problem import Problem
-from aloq.problem.variables import Archive, Choice, Integer, Real
+from aloq.problem.variables import Archive, Choice
 
-POLICY: dict[str, Any] = {
-    "kp": (0.0, 10.0),
-    "kd": Real(1e-4, 1.0, log=True),
-    "gait": Integer(1, 8),
-    "mode": Choice(["trot", "walk"]),
-    "fixed": Choice(["only"]),
-    "odd": Choice([True, 1, "1", None]),
-}
 ENVIRONMENT: dict[str, Any] = {
     "slope": stats.norm(0, 0.1),
     "payload": Discrete([0.0, 2.0, 9.0], p=[0.90, 0.09, 0.01]),
@@ -66,7 +59,8 @@ def test_one_simulation_and_arrays_are_worth_what_plain_python_says() -> None:
         truth.append(by_hand(policy, environment, distance, clearance))
         found = encoding.valuation.of({"distance": distance, "clearance": clearance}, policy, environment)
         assert found == pytest.approx(truth[-1], rel=1e-12)  # sums in another order
-    # Numbers come out of the unit cube with its rounding. The comparisons with listed numbers are exact all the same.
+    # Numbers come out of the unit cube with its rounding. The comparisons with listed numbers are
+    # exact all the same.
     np.testing.assert_allclose(encoding.valuation(list(h), pi, theta), np.array(truth), rtol=1e-9)
     with jax.enable_x64(True):
         found = encoding.valuation([jnp.asarray(part) for part in h], jnp.asarray(pi), jnp.asarray(theta), jnp)

@@ -1,4 +1,6 @@
-"""The belief about fbar in closed form against brute force over all configurations of the environment."""
+"""The belief about fbar in closed form against brute force over all configurations of the
+environment.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def everything(belief: ClosedForm, pi: jax.Array, pairs: jax.Array) -> tuple[jax
 
 
 @dataclass(frozen=True)
-class Answers:
+class FoundAnswers:
     mean: Array  # (S, m)
     same_mean: Array
     variance: Array
@@ -51,14 +53,17 @@ def questions(case: Case) -> tuple[Array, Array]:
     return pi, np.concatenate([np.broadcast_to(pi[0], (PAIRS, case.dim)), theta[rng.integers(len(theta), size=PAIRS)]], axis=1)
 
 
-def answers(case: Case, x: Array, y: Array, pending: int = 0, size: int = 16) -> Answers:
+def answers(case: Case, x: Array, y: Array, pending: int = 0, size: int = 16) -> FoundAnswers:
     pi, pairs = questions(case)
     found = everything(belief_of(case, x, y, pending, size), jnp.asarray(pi), jnp.asarray(pairs))
-    return Answers(*(np.asarray(part) for part in found))
+    return FoundAnswers(*(np.asarray(part) for part in found))
 
 
-def assert_agree(found: Answers, truth: Brute, rtol: float) -> None:
-    """Relative to each quantity itself. Covariances between distant policies may be near 0, so those are relative to the variances."""
+def assert_agree(found: FoundAnswers, truth: Brute, rtol: float) -> None:
+    """Relative to each quantity itself.
+
+    Covariances between distant policies may be near 0, so those are relative to the variances.
+    """
     variance = np.einsum("smm->sm", truth.covariance)
     np.testing.assert_allclose(found.mean, truth.mean, rtol=rtol, atol=rtol * np.abs(truth.mean).max())
     np.testing.assert_allclose(found.same_mean, found.mean, rtol=1e-13)
@@ -100,7 +105,9 @@ def test_variance_after_one_more_point_is_that_of_a_refit(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["two", "norm"])
 def test_pending_points_shrink_the_variance_and_leave_the_mean(name: str) -> None:
-    """As a refit in which each pending point returned its predicted mean, under each hyperparameter sample."""
+    """As a refit in which each pending point returned its predicted mean, under each hyperparameter
+    sample.
+    """
     case = {**DISCRETE, **CONTINUOUS}[name]
     x, y = observations(case)
     pi, pairs = questions(case)
@@ -121,12 +128,14 @@ def test_padding_changes_nothing() -> None:
     case = DISCRETE["two"]
     x, y = observations(case)
     tight, loose = answers(case, x, y, size=len(x)), answers(case, x, y)
-    for name in Answers.__dataclass_fields__:
+    for name in FoundAnswers.__dataclass_fields__:
         np.testing.assert_allclose(getattr(tight, name), getattr(loose, name), rtol=1e-11, atol=1e-13)
 
 
 def test_nothing_is_believed_beyond_the_prior_without_points() -> None:
-    """One pending point and nothing told: mean 0, as after standardising, and less variance than the prior."""
+    """One pending point and nothing told: mean 0, as after standardising, and less variance than
+    the prior.
+    """
     case = DISCRETE["two"]
     x, y = observations(case, 1)
     found = answers(case, x, y, pending=1)
@@ -135,7 +144,9 @@ def test_nothing_is_believed_beyond_the_prior_without_points() -> None:
 
 
 def test_variances_are_never_negative_where_everything_is_known() -> None:
-    """Each policy simulated in every environment, almost without noise: rounding may not leave a negative variance."""
+    """Each policy simulated in every environment, almost without noise: rounding may not leave a
+    negative variance.
+    """
     case = DISCRETE["one"]
     theta, _ = case.nodes()
     pi, _ = questions(case)
@@ -148,7 +159,9 @@ def test_variances_are_never_negative_where_everything_is_known() -> None:
 
 @pytest.mark.parametrize("name", ["two", "choices", "constant", "main effects"])
 def test_a_belief_extended_pair_by_pair_is_the_belief_with_those_pairs_out(name: str) -> None:
-    """Another order of the same sums: rounding alone may differ, enlarged by the condition of K (noise of e^-6)."""
+    """Another order of the same sums: rounding alone may differ, enlarged by the condition of K
+    (noise of e^-6).
+    """
     case = (DISCRETE | COMPOSED)[name]
     x, y = observations(case)
     pi, pairs = questions(case)

@@ -55,7 +55,9 @@ def measures_at(belief: Any, x: jax.Array) -> jax.Array:
 
 
 def by_hand(belief: Constrained) -> tuple[Any, Any]:
-    """Return on each draw whether both conditions hold in enough of the environment, and what is missing: (S, m)."""
+    """Return on each draw whether both conditions hold in enough of the environment, and what is
+    missing: (S, m).
+    """
     pairs = np.array([[x, t] for x in PI[:, 0] for t in THETA])
     reach, gap = (np.asarray(h).reshape(-1, len(PI), 3) for h in measures_at(belief, jnp.asarray(pairs)))
     first = (gap >= 0.1 * PI) @ WEIGHTS
@@ -98,7 +100,9 @@ def test_without_constraints_on_measures_the_belief_is_what_it_was() -> None:
 
 
 def test_a_pair_tells_most_where_it_is_in_doubt_whether_the_constraint_holds() -> None:
-    """Of a policy seen beside two walls, only the third can tell: its gap decides about the share of .99."""
+    """Of a policy seen beside two walls, only the third can tell: its gap decides about the share
+    of .99.
+    """
     found = believed({"gap >= 0": 0.99})
     belief: Any = found.limited
     x = jnp.array([[0.2, t] for t in THETA])

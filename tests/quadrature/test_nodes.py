@@ -1,4 +1,6 @@
-"""The environments in which objectives are computed: rare ones that matter are in, and weights are exact."""
+"""The environments in which objectives are computed: rare ones that matter are in, and weights are
+exact.
+"""
 
 from __future__ import annotations
 

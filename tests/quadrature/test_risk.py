@@ -76,7 +76,10 @@ def test_three_nodes_by_hand(objective: Objective, expected: float) -> None:
 
 @pytest.mark.parametrize("objective", EVERY, ids=str)
 def test_ties_one_node_and_equal_values(objective: Objective) -> None:
-    """A tie is one node with the sum of the weights. If all values are equal, so is each objective."""
+    """A tie is one node with the sum of the weights.
+
+    If all values are equal, so is each objective.
+    """
     tied = found(objective, [1.0, -2.0, 1.0, -2.0], [0.2, 0.03, 0.7, 0.07])
     assert tied == pytest.approx(found(objective, [1.0, -2.0], [0.9, 0.1]), rel=1e-12)
     assert found(objective, [3.5], [1.0]) == 3.5
@@ -144,19 +147,19 @@ def test_units_do_not_matter(shift: float, scale: float) -> None:
 
 
 @dataclass(frozen=True)
-class Best(Objective):
+class BestCase(Objective):
     """The return in the best environment."""
 
 
 def test_an_objective_of_your_own() -> None:
-    assert not computes(Best())
-    with pytest.raises(NotImplementedError, match=r"Best has no function of values and weights\. Give it one with `@evaluate.register`"):
-        evaluate(Best(), jnp.zeros(2), jnp.full(2, 0.5))
+    assert not computes(BestCase())
+    with pytest.raises(NotImplementedError, match=r"BestCase has no function of values and weights\. Give it one"):
+        evaluate(BestCase(), jnp.zeros(2), jnp.full(2, 0.5))
 
-    @evaluate.register(Best)
-    def _(objective: Best, v: jax.Array, w: jax.Array) -> jax.Array:
+    @evaluate.register(BestCase)
+    def _(objective: BestCase, v: jax.Array, w: jax.Array) -> jax.Array:
         return jnp.max(v, axis=-1)
 
-    assert computes(Best())
-    assert found(Best(), [1.0, 2.0], [0.5, 0.5]) == 2.0
+    assert computes(BestCase())
+    assert found(BestCase(), [1.0, 2.0], [0.5, 0.5]) == 2.0
     assert all(computes(objective) for objective in EVERY)

@@ -1,4 +1,6 @@
-"""The belief of joint draws against the closed form, where the formula is the measure itself, and against many draws."""
+"""The belief of joint draws against the closed form, where the formula is the measure itself, and
+against many draws.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ def improvements(belief: Sampled, pi: jax.Array, leader: jax.Array) -> jax.Array
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_measure_itself_has_the_closed_form(name: str) -> None:
-    """4,096 draws: means within .02 standard deviations on average over policies, variances within 10 %."""
+    """4,096 draws: means within .02 standard deviations on average over policies, variances within
+    10 %.
+    """
     case = CASES[name]
     x, y = observations(case)
     pi: Any = np.random.default_rng(1).uniform(size=(16, case.dim))
@@ -80,7 +84,9 @@ def test_the_measure_itself_has_the_closed_form(name: str) -> None:
 
 
 def test_no_bias_over_many_problems() -> None:
-    """The average of z over 50 data sets is 0 within 4 standard errors, for few frequencies as well."""
+    """The average of z over 50 data sets is 0 within 4 standard errors, for few frequencies as
+    well.
+    """
     case, z, ratios = CASES["main effects"], [], []
     pi: Any = np.random.default_rng(1).uniform(size=(4, case.dim))
     with computing():
@@ -120,7 +126,9 @@ def _gains(belief: Sampled, pi: jax.Array, leader: jax.Array) -> jax.Array:
 
 
 def test_a_pair_tells_what_the_closed_form_says() -> None:
-    """For the measure itself, explained variance is the closed form's, but for Monte-Carlo error and the ridge."""
+    """For the measure itself, explained variance is the closed form's, but for Monte-Carlo error
+    and the ridge.
+    """
     case = CASES["main effects"]
     x, y = observations(case)
     pi, theta = jnp.asarray(x[0, : case.dim]), case.nodes()[0]
@@ -151,7 +159,9 @@ def test_policies_are_computed_in_blocks_and_alone_alike() -> None:
 
 
 def booleans(value: str, draws: int = 1366) -> tuple[Sampled, Array]:
-    """Return the belief about one boolean, told at ten pairs, and the pairs; the second half of their signs is random."""
+    """Return the belief about one boolean, told at ten pairs, and the pairs; the second half of
+    their signs is random.
+    """
     case = CASES["one"]
     x, y = observations(case)
     problem = Problem({f"p{i}": (0.0, 1.0) for i in range(case.dim)}, case.environment, measures=("b",), value=value)
@@ -171,7 +181,9 @@ def pairs_of(belief: Sampled, x: Any) -> tuple[jax.Array, jax.Array]:
 
 
 def test_a_boolean_is_true_with_the_probability_that_expectation_propagation_gives() -> None:
-    """Phi(m / √(sigma² + v)) under each hyperparameter sample, from the observations that the answers stand for. 4,098 draws."""
+    """Phi(m / √(sigma² + v)) under each hyperparameter sample, from the observations that the
+    answers stand for. 4,098 draws.
+    """
     with computing():
         belief, x = booleans("b")
         at = jnp.asarray(x * 0.9)
@@ -183,7 +195,9 @@ def test_a_boolean_is_true_with_the_probability_that_expectation_propagation_giv
 
 
 def test_what_an_answer_tells_is_what_draws_of_answers_explain() -> None:
-    """The share of F that answers explain linearly, with a million answers drawn; the formula turns the answer into a value."""
+    """The share of F that answers explain linearly, with a million answers drawn; the formula turns
+    the answer into a value.
+    """
     with computing():
         belief, x = booleans("3 * b - 1")
         at = jnp.asarray(x)
@@ -196,7 +210,8 @@ def test_what_an_answer_tells_is_what_draws_of_answers_explain() -> None:
     covariance = np.mean(answers * gap[None, :, None], axis=(0, 1))
     variance = answers.reshape(-1, chances.shape[1]).var(axis=0)
     truth = np.where(variance > 1e-6, covariance**2 / np.maximum(variance, 1e-6), 0.0)
-    # A ridge of 1e-3 on each of the two, which are the same up to scale; and the error of the drawn answers.
+    # A ridge of 1e-3 on each of the two, which are the same up to scale; and the error of the drawn
+    # answers.
     np.testing.assert_allclose(reductions, truth, rtol=0.02, atol=0.01 * truth.max())
 
 
@@ -261,9 +276,11 @@ OBJECTIVES = [CVaR(0.05), CVaR(0.5), Quantile(0.3), WorstCase(), MeanStd(1.0)]
 
 @pytest.mark.parametrize("name", ["main effects", "varying"])
 def test_other_objectives_are_those_of_the_exact_posterior(name: str) -> None:
-    """Draws of the exact posterior at all environments are the truth: means within .1 deviations, deviations within 15 %.
+    """Draws of the exact posterior at all environments are the truth: means within .1 deviations,
+    deviations within 15 %.
 
-    A standard error is 1 / √4096 = .016 deviations. The sum of few waves is not quite normal, which tails show more.
+    A standard error is 1 / √4096 = .016 deviations. The sum of few waves is not quite normal, which
+    tails show more.
     """
     case = COMPOSED[name]
     x, y = observations(case)
@@ -286,7 +303,9 @@ def test_other_objectives_are_those_of_the_exact_posterior(name: str) -> None:
 
 
 def test_a_pair_tells_about_a_tail_where_the_tail_is() -> None:
-    """For CVaR of the share of the rare environments, simulating one of these explains more than any other."""
+    """For CVaR of the share of the rare environments, simulating one of these explains more than
+    any other.
+    """
     case = CASES["one"]  # probabilities .90, .09, .01
     theta = case.nodes()[0]
     x = np.concatenate([np.repeat([[0.2], [0.5], [0.7]], 3, axis=0), np.tile(theta, (3, 1))], axis=1)

@@ -19,7 +19,9 @@ at_pairs = jax.jit(ClosedForm.pair_mean_and_variance)
 
 @pytest.mark.parametrize("name", ["one", "two", "choices", "constant", "main effects", "sum in a product"])
 def test_the_tables_after_some_pairs_are_those_of_the_belief_with_these_pairs_out(name: str) -> None:
-    """Another order of the same sums: rounding alone may differ, enlarged by the condition of K (noise of e^-6)."""
+    """Another order of the same sums: rounding alone may differ, enlarged by the condition of K
+    (noise of e^-6).
+    """
     case = (DISCRETE | COMPOSED)[name]
     x, y = observations(case)
     d = case.encoding.policy_dim

@@ -1,4 +1,6 @@
-"""Choosing few environments to simulate, and what they say of the mean over all, against brute force."""
+"""Choosing few environments to simulate, and what they say of the mean over all, against brute
+force.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,8 @@ def test_sure_environments_come_first_and_the_heaviest_of_them_first() -> None:
 @pytest.mark.parametrize("noisy", [False, True])
 def test_the_estimate_is_right_on_average_whatever_is_believed(mean: Array, noisy: bool) -> None:
     found = np.array([v.estimate(sampled(20, seed, mean), noisy) for seed in range(200)])
-    # Weights are scaled to sum to what they stand for. That biases by a part of the spread of order 1 / n.
+    # Weights are scaled to sum to what they stand for. That biases by a part of the spread of order
+    # 1 / n.
     assert abs(found.mean() - MASS @ TRUE) < 0.15 * found.std() + 5 * found.std() / 20
     assert found.std() < 0.5 * math.sqrt(MASS @ (TRUE - MASS @ TRUE) ** 2)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gp_dense import Array
-from report_brute import Brute, from_the_prior
+from report_brute import BruteReport, from_the_prior
 from report_studies import Glance, drive, driven, glanced, small_problem, wide_problem
 from scipy import stats
 
@@ -18,15 +18,15 @@ from aloq.numerics.last_result import keep_last_result
 from aloq.problem.distributions import Discrete, Samples
 from aloq.problem.problem import Problem
 from aloq.problem.variables import Archive, Choice
-from aloq.report import typical as typical_module
+from aloq.report import rare_events
 from aloq.report.drivers import _places
 from aloq.report.leaders import leaders
 from aloq.report.outcomes import outcomes
 from aloq.report.past_range import past_range
+from aloq.report.rare_events import heedless, likeliest
 from aloq.report.slices import slices
 from aloq.report.study_view import StudyView
 from aloq.report.surface import surface
-from aloq.report.typical import heedless, typical
 from aloq.report.verdict import verdict
 from aloq.study.best import Best
 from aloq.study.looked_at import looked_at
@@ -46,17 +46,17 @@ def view() -> StudyView:
 
 
 @pytest.fixture(scope="module")
-def brute(view: StudyView) -> Brute:
-    return Brute(view.study)
+def brute(view: StudyView) -> BruteReport:
+    return BruteReport(view.study)
 
 
-def gained(brute: Brute, policy: dict[str, Any], best: dict[str, Any]) -> tuple[float, float]:
+def gained(brute: BruteReport, policy: dict[str, Any], best: dict[str, Any]) -> tuple[float, float]:
     """Mean and standard deviation of how much cheaper a policy is."""
     mean, std = brute.combined([policy, best], np.concatenate([-brute.p, brute.p])[None])
     return float(mean[0]), float(std[0])
 
 
-def test_the_gain_is_the_expected_improvement_of_the_challenger(view: StudyView, brute: Brute) -> None:
+def test_the_gain_is_the_expected_improvement_of_the_challenger(view: StudyView, brute: BruteReport) -> None:
     found = verdict(view)
     assert found is not None
     mean, std = gained(brute, found.challenger, view.best.policy)
@@ -103,7 +103,7 @@ def test_a_choice_is_looked_at_where_it_is_equal() -> None:
     assert looked_at(encoding, np.concatenate([a, ok])[None], encoding.encode_policy({"mode": "b"})) == 0
 
 
-def test_leaders_are_different_and_in_order(view: StudyView, brute: Brute) -> None:
+def test_leaders_are_different_and_in_order(view: StudyView, brute: BruteReport) -> None:
     found = leaders(view)
     assert found[0].policy == view.best.policy
     assert found[0].mean == pytest.approx(view.best.mean, rel=1e-9)
@@ -134,10 +134,10 @@ def test_leaders_are_different_and_in_order(view: StudyView, brute: Brute) -> No
     ],
 )
 def test_the_typical_values_are_the_likeliest(weights: list[float], kept: list[bool]) -> None:
-    assert typical(np.array(weights)).tolist() == kept
+    assert likeliest(np.array(weights)).tolist() == kept
 
 
-def test_what_ignoring_rare_events_costs(view: StudyView, brute: Brute) -> None:
+def test_what_ignoring_rare_events_costs(view: StudyView, brute: BruteReport) -> None:
     found = heedless(view)
     assert found is not None
     assert found.ignored == pytest.approx(1 - 0.99 * 0.97)
@@ -154,16 +154,16 @@ def test_what_ignoring_rare_events_costs(view: StudyView, brute: Brute) -> None:
 
 
 def test_where_nothing_is_rare_nothing_is_ignored() -> None:
-    rare, _ = typical_module._typical_only({"a": stats.norm(0, 1), "b": Discrete([0, 1]), "c": Choice(["x", "y"], p=[0.5, 0.5])})
+    rare, _ = rare_events._without_rare({"a": stats.norm(0, 1), "b": Discrete([0, 1]), "c": Choice(["x", "y"], p=[0.5, 0.5])})
     assert set(rare) == {"a", "b", "c"}
     points = np.arange(6.0).reshape(3, 2)
-    some, kept = typical_module._typical_only(Samples(points, weights=[90.0, 8.0, 2.0], names=["u", "v"]))
+    some, kept = rare_events._without_rare(Samples(points, weights=[90.0, 8.0, 2.0], names=["u", "v"]))
     assert kept == pytest.approx(0.98)
     np.testing.assert_array_equal(some.points, points[:2])
-    assert typical_module._typical_only(Samples(points, names=["u", "v"]))[1] == 1
+    assert rare_events._without_rare(Samples(points, names=["u", "v"]))[1] == 1
 
 
-def test_outcomes_are_the_mixture_over_the_environments(view: StudyView, brute: Brute) -> None:
+def test_outcomes_are_the_mixture_over_the_environments(view: StudyView, brute: BruteReport) -> None:
     found = outcomes(view)
     assert found is not None
     assert found.common.sum() + found.rare.sum() == pytest.approx(1)
@@ -179,7 +179,7 @@ def test_outcomes_are_the_mixture_over_the_environments(view: StudyView, brute: 
     assert brute.p @ stats.norm.cdf((found.worst - mean) / std) == pytest.approx(0.95, abs=1e-6)  # a cost: large is bad
 
 
-def test_the_surface_holds_the_other_variables(view: StudyView, brute: Brute) -> None:
+def test_the_surface_holds_the_other_variables(view: StudyView, brute: BruteReport) -> None:
     found = surface(view, slices(view))
     assert found is not None
     assert (found.names, found.up, found.others) == (("speed", "gear"), (1, 2, 3), 0)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from gp_dense import Array
-from report_brute import Brute, from_the_prior, samples
+from report_brute import BruteReport, from_the_prior, samples
 from report_studies import Glance, drive, driven, glanced, small_problem, wide_problem
 from scipy import special, stats
 
@@ -57,21 +57,21 @@ def summary(study: Study) -> Summary:
 
 
 @pytest.fixture(scope="module")
-def brute(study: Study) -> Brute:
-    return Brute(study)
+def brute(study: Study) -> BruteReport:
+    return BruteReport(study)
 
 
 # Condition numbers of about 1e5, the inverse noise times the number of points; variances are differences of larger numbers.
 assert_close = partial(np.testing.assert_allclose, rtol=1e-7, atol=1e-8)
 
 
-def test_the_recommendation_is_that_of_the_study(summary: Summary, study: Study, brute: Brute) -> None:
+def test_the_recommendation_is_that_of_the_study(summary: Summary, study: Study, brute: BruteReport) -> None:
     assert summary.best == study.best()
     mean, std = brute.believed(summary.best.policy, brute.p[None])
     assert_close([summary.best.mean, summary.best.std], [mean[0], std[0]])
 
 
-def test_slices_hold_the_other_variables_at_the_recommendation(summary: Summary, brute: Brute) -> None:
+def test_slices_hold_the_other_variables_at_the_recommendation(summary: Summary, brute: BruteReport) -> None:
     assert summary.best is not None
     assert [(s.name, s.kind) for s in summary.slices] == [("speed", "line"), ("gear", "line")]
     assert summary.slices[1].values == (1, 2, 3)
@@ -83,7 +83,7 @@ def test_slices_hold_the_other_variables_at_the_recommendation(summary: Summary,
             assert_close([part.mean[i], part.std[i]], [mean[0], std[0]])
 
 
-def check(effect: Effect, brute: Brute, policy: dict[str, Any], inside: Array) -> None:
+def check(effect: Effect, brute: BruteReport, policy: dict[str, Any], inside: Array) -> None:
     p = float(brute.p @ inside)
     within = brute.p * inside / p
     (mean, added), (std, added_std) = brute.believed(policy, np.stack([within, p * (within - brute.p)]))
@@ -91,7 +91,7 @@ def check(effect: Effect, brute: Brute, policy: dict[str, Any], inside: Array) -
     assert_close([effect.mean, effect.std, effect.contribution, effect.contribution_std], [mean, std, added, added_std])
 
 
-def test_what_each_region_adds(summary: Summary, study: Study, brute: Brute) -> None:
+def test_what_each_region_adds(summary: Summary, study: Study, brute: BruteReport) -> None:
     assert summary.best is not None
     trials = study.trials()
     for part in summary.drivers:
@@ -105,7 +105,7 @@ def test_what_each_region_adds(summary: Summary, study: Study, brute: Brute) -> 
             assert region.effect.rare == (region.value in (9.0, "ice"))
 
 
-def test_what_each_environment_adds(summary: Summary, study: Study, brute: Brute) -> None:
+def test_what_each_environment_adds(summary: Summary, study: Study, brute: BruteReport) -> None:
     assert summary.best is not None
     trials = study.trials()
     assert len(summary.events) == 9

@@ -256,7 +256,9 @@ def test_a_variable_called_like_a_column_needs_its_prefix() -> None:
 
 
 def simulations_of_the_design(pairs: list[tuple[float, float]]) -> int:
-    """Of a first design of 6, in three environments, how many simulations are asked for if these pairs are known."""
+    """Of a first design of 6, in three environments, how many simulations are asked for if these
+    pairs are known.
+    """
     problem = Problem({"x": (0.0, 1.0)}, {"load": Discrete([0.0, 1.0, 2.0], p=[0.98, 0.01, 0.01])})
     study = Study(problem, ALOQ(samples=4, initial=6), seed=2)
     study.add_table({"x": [x for x, _ in pairs], "load": [load for _, load in pairs], "value": [x - load**2 for x, load in pairs]})
@@ -268,7 +270,9 @@ def simulations_of_the_design(pairs: list[tuple[float, float]]) -> int:
 
 
 def test_added_results_stand_for_part_of_the_first_design() -> None:
-    """Results in one of three environments stand for two points of six at most, and one policy for one."""
+    """Results in one of three environments stand for two points of six at most, and one policy for
+    one.
+    """
     spread = np.linspace(0.05, 0.95, 8)
     assert simulations_of_the_design([(x, 0.0) for x in spread]) == 4
     assert simulations_of_the_design([(0.5, load) for load in (0.0, 1.0, 2.0)]) == 5  # one policy
@@ -309,7 +313,10 @@ def test_the_past_of_a_study_with_added_results(problem: Problem) -> None:
 
 
 def test_an_environment_that_cannot_occur_does_not_stand_for_one_that_can() -> None:
-    """Two of three environments and one in between are known of a policy. The third is still worth a simulation."""
+    """Two of three environments and one in between are known of a policy.
+
+    The third is still worth a simulation.
+    """
     problem = Problem({"x": (0.0, 1.0)}, {"load": Discrete([0.0, 2.0, 9.0], p=[0.9, 0.09, 0.01])})
     study = Study(problem, Alert())
     for load in (0.0, 0.0, 1.0, 2.0):  # the first two agree: the simulator repeats itself

@@ -1,4 +1,6 @@
-"""A study goes on with a changed problem: afterwards it knows what it would know if it had had that problem all along."""
+"""A study goes on with a changed problem: afterwards it knows what it would know if it had had that
+problem all along.
+"""
 
 from __future__ import annotations
 
@@ -138,7 +140,9 @@ def test_copies_and_repairs_of_such_a_journal(path: Path, problem: Problem) -> N
 
 
 def test_a_method_that_learns_goes_on_in_the_new_cube(path: Path) -> None:
-    """One more label of the environment is one more column; the belief is that of a study that began with it."""
+    """One more label of the environment is one more column; the belief is that of a study that
+    began with it.
+    """
     law = {"load": Discrete([0.0, 2.0], p=[0.9, 0.1]), "wind": Choice(["calm", "gust"], p=[0.9, 0.1])}
     old = Problem({"p": (0.0, 1.0)}, law)
     new = Problem({"p": (0.0, 2.0)}, law | {"wind": Choice(["calm", "gust", "storm"], p=[0.8, 0.1, 0.1])})

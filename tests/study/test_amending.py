@@ -1,4 +1,6 @@
-"""Trials that were told wrongly: afterwards the study knows what it would know if they had been told rightly."""
+"""Trials that were told wrongly: afterwards the study knows what it would know if they had been
+told rightly.
+"""
 
 from __future__ import annotations
 
@@ -149,7 +151,9 @@ SCRIPT = ["ask 2", "tell", "tell", "amend", "ask", "fail", "ask", "tell", "drop"
 
 
 def played(path: Path, method: Any, pauses: bool) -> list[dict[str, Any]]:
-    """The records of a study that is corrected on the way, and with `pauses` closed after every step."""
+    """The records of a study that is corrected on the way, and with `pauses` closed after every
+    step.
+    """
     study = Study(LINE, method, journal=path, seed=6)
     for action in SCRIPT:
         table = study.trials().set_index("id")["state"]

@@ -24,7 +24,7 @@ SMALL = ALOQ(samples=4, initial=6, maximiser=MultiStart(starts=32, climbs=2, tur
 
 @register
 @dataclass(frozen=True)
-class Boundless(Alert):
+class WithoutAnyBounds(Alert):
     """Believes in -3 ± 100."""
 
     def serves(self, objective: Any) -> bool:
@@ -42,7 +42,7 @@ def problem(**given: Any) -> Problem:
 
 
 def test_a_return_outside_is_refused_and_the_trial_stays_out(tmp_path: Any) -> None:
-    study = Study(problem(bounds=(0.0, None)), Boundless(), tmp_path / "study.jsonl")
+    study = Study(problem(bounds=(0.0, None)), WithoutAnyBounds(), tmp_path / "study.jsonl")
     trial = study.ask()
     with pytest.raises(StudyError, match=r"inside the problem's `bounds`, 0.0 or more, but -0.1 came for trial 0. Mend the simulator"):
         study.tell(trial, -0.1)
@@ -53,7 +53,7 @@ def test_a_return_outside_is_refused_and_the_trial_stays_out(tmp_path: Any) -> N
 
 
 def test_a_run_counts_it_as_a_failure() -> None:
-    study = Study(problem(bounds=(0.0, 1.0)), Boundless(), seed=1)
+    study = Study(problem(bounds=(0.0, 1.0)), WithoutAnyBounds(), seed=1)
     study.optimize(lambda policy, environment: 2.0 if policy["x"] > 0.5 else policy["x"], 12, progress=False)
     table = study.trials()
     failed = table["state"] == "failed"
@@ -63,7 +63,7 @@ def test_a_run_counts_it_as_a_failure() -> None:
 
 
 def test_values_of_measures_are_bounded_too() -> None:
-    study = Study(problem(measures=("h",), value="2 * h", bounds=(0.0, 1.0)), Boundless())
+    study = Study(problem(measures=("h",), value="2 * h", bounds=(0.0, 1.0)), WithoutAnyBounds())
     with pytest.raises(StudyError, match=r"`bounds`, 0.0 to 1.0, but 1.2 came for trial 0"):
         study.tell(study.ask(), {"h": 0.6})
     study.tell(0, {"h": 0.5})
@@ -82,7 +82,7 @@ def test_values_of_measures_are_bounded_too() -> None:
     ],
 )
 def test_answers_lie_inside(direction: str, bounds: Any, objective: Any, mean: float, std: float, interval: Any) -> None:
-    study = Study(problem(direction=direction, bounds=bounds, objective=objective), Boundless())
+    study = Study(problem(direction=direction, bounds=bounds, objective=objective), WithoutAnyBounds())
     for value in (1.0, 0.5):  # if all were alike, the interval would be wider
         study.tell(study.ask(), value)
     best, predicted = study.best(), study.predict([{"x": 0.5}])
@@ -109,13 +109,13 @@ def test_paths_lie_inside() -> None:
 
 def test_added_and_amended_results_lie_inside_and_a_changed_problem_fits_what_was_told(tmp_path: Any) -> None:
     path = tmp_path / "study.jsonl"
-    with Study(problem(bounds=(0.0, 2.0)), Boundless(), path) as study:
+    with Study(problem(bounds=(0.0, 2.0)), WithoutAnyBounds(), path) as study:
         with pytest.raises(StudyError, match=r"0.0 to 2.0, but 2.5 came\. Mend"):
             study.add({"x": 0.5}, {"v": 1.0}, 2.5)
         study.add({"x": 0.5}, {"v": 1.0}, 1.5)
         with pytest.raises(StudyError, match=r"but -1.0 came for trial 0"):
             study.amend(0, -1.0)
     with pytest.raises(StudyError, match=r"trial 0 does not: .*`bounds`, 0.0 to 1.0, but 1.5 came for trial 0"):
-        Study(problem(bounds=(0.0, 1.0)), Boundless(), path, adopt=True)
-    with Study(problem(bounds=(0.0, 1.5)), Boundless(), path, adopt=True) as study:
+        Study(problem(bounds=(0.0, 1.0)), WithoutAnyBounds(), path, adopt=True)
+    with Study(problem(bounds=(0.0, 1.5)), WithoutAnyBounds(), path, adopt=True) as study:
         assert study.best().limits == (0.0, 1.5)

@@ -102,7 +102,10 @@ def test_a_method_sees_measures_and_values() -> None:
 
 
 def test_booleans_stay_booleans(path: Path) -> None:
-    """In the journal, in the table and for a method; told by Python or NumPy. Where one does not exist, it is missing."""
+    """In the journal, in the table and for a method; told by Python or NumPy.
+
+    Where one does not exist, it is missing.
+    """
     given: list[Any] = [True, np.bool_(False), math.nan, np.asarray(True)]
     with Study(make_measured(), Alert(), journal=path) as study:
         for margin in given:

@@ -1,4 +1,6 @@
-"""Returns that are no numbers, reasons of any size and kind, and numbers, texts and problems at the edge of what there is."""
+"""Returns that are no numbers, reasons of any size and kind, and numbers, texts and problems at the
+edge of what there is.
+"""
 
 from __future__ import annotations
 

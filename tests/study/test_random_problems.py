@@ -7,25 +7,25 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from study_random import SMALL, Scene, risky_scenes, scenes, survives
+from study_random import SMALL, RandomStudy, risky_scenes, scenes, survives
 from study_stub import Alert
 
 
 @settings(max_examples=40, deadline=None)
 @given(scenes())
-def test_a_study_survives(scene: Scene) -> None:
+def test_a_study_survives(scene: RandomStudy) -> None:
     survives(scene, Alert())
 
 
 @pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(scenes())
-def test_a_study_with_aloq_survives(scene: Scene) -> None:
+def test_a_study_with_aloq_survives(scene: RandomStudy) -> None:
     survives(scene, SMALL)
 
 
 @pytest.mark.slow
 @settings(max_examples=4, deadline=None)
 @given(risky_scenes())
-def test_a_study_of_risk_and_constraints_survives(scene: Scene) -> None:
+def test_a_study_of_risk_and_constraints_survives(scene: RandomStudy) -> None:
     survives(scene, SMALL)

@@ -21,7 +21,8 @@ from aloq.problem.problem import Problem
 from aloq.study.journal.file import read
 from aloq.study.study import Study
 
-# What a user does, step by step: ask for one or three, tell or fail the oldest or the newest pending trial.
+# What a user does, step by step: ask for one or three, tell or fail the oldest or the newest
+# pending trial.
 SCRIPT = [
     "ask",
     "ask 3",
@@ -271,7 +272,8 @@ def test_a_study_with_a_model_goes_on_as_if_never_stopped(path: Path, problem: P
 
 
 def test_a_journal_of_version_0_1_0_goes_on_with_the_same_trials(path: Path) -> None:
-    """20 trials by the paper's method, written by that version, with the states of its model. Cut after 14 returns, the others follow.
+    """20 trials by the paper's method, written by that version, with the states of its model. Cut
+    after 14 returns, the others follow.
 
     Machines round differently in the last digits, which the samples of the hyperparameters enlarge.
     """

@@ -63,7 +63,9 @@ def running(pid: int) -> bool:
 
 
 def outcomes(study: Study) -> list[tuple[str, bool]]:
-    """State of each trial, and whether its gait is small, which is when the simulators of these tests make trouble."""
+    """State of each trial, and whether its gait is small, which is when the simulators of these
+    tests make trouble.
+    """
     table = study.trials()
     return list(zip(table["state"], table["policy.gait"] <= 4, strict=True))
 
@@ -137,7 +139,8 @@ def test_a_pool_that_breaks_is_made_anew_by_its_function(study: Study) -> None:
         made.append(ProcessPoolExecutor(2, mp_context=SPAWN))
         return made[-1]
 
-    # One death only: nobody can tell which pair broke a pool, so a pair that is out when two break counts as failed.
+    # One death only: nobody can tell which pair broke a pool, so a pair that is out when two break
+    # counts as failed.
     study.optimize(study_stub.dying_once, 4, executor=make, parallel=2, progress=False)
     assert study.counts == (4, 0, 0)
     assert values_are_right(study)
@@ -155,7 +158,9 @@ def test_a_function_that_cannot_make_another_is_said(study: Study) -> None:
 
 
 class Cluster(Executor):
-    """Simulates in a thread of its own; `disconnect` loses everything that is out, as a cluster does with its connection."""
+    """Simulates in a thread of its own; `disconnect` loses everything that is out, as a cluster
+    does with its connection.
+    """
 
     def __init__(self, calls_until_lost: int) -> None:
         self._left, self._out = calls_until_lost, list[Future[Any]]()

@@ -281,7 +281,10 @@ def test_scales_and_equal_returns_do_no_harm() -> None:
 
 
 def test_a_belief_without_doubt_does_not_make_certain() -> None:
-    """All returns are equal, so that the model has no doubt. The simulations cannot say that much."""
+    """All returns are equal, so that the model has no doubt.
+
+    The simulations cannot say that much.
+    """
     same = partial(constant, -50.0)
     study = study_of(Problem({"x": (0.0, 1.0)}, {"t": stats.uniform(0, 1)}), same, ALOQ(), evaluations=3)
     assert study.best().std < 1e-3

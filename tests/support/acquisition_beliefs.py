@@ -1,4 +1,6 @@
-"""Problems, beliefs about them, and the moments of fbar by brute force over all configurations of the environment."""
+"""Problems, beliefs about them, and the moments of fbar by brute force over all configurations of
+the environment.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ PAYLOAD = Discrete([0.0, 2.0, 9.0], p=P)
 
 
 @dataclass(frozen=True)
-class Scene:
+class BeliefScene:
     """A problem and what has been simulated."""
 
     encoding: Encoding
@@ -54,7 +56,7 @@ class Scene:
         return np.stack([average @ mean for mean, _ in found]), np.stack([average @ cov @ average.T for _, cov in found])
 
 
-def scene(policy: Any, seed: int = 0, samples: int = 3, environment: Any = None, count: int = 12) -> Scene:
+def scene(policy: Any, seed: int = 0, samples: int = 3, environment: Any = None, count: int = 12) -> BeliefScene:
     """Random pairs and returns, under short length scales: the score has several peaks."""
     rng = np.random.default_rng([11, seed])
     encoding = Problem(policy, environment or {"payload": PAYLOAD}).encoding
@@ -65,14 +67,14 @@ def scene(policy: Any, seed: int = 0, samples: int = 3, environment: Any = None,
     zeta[:, -1] = -5.0
     pi = encoding.snap_policies(rng.uniform(size=(count, encoding.policy_dim)))
     theta = encoding.snap_environments(encoding.spread_environments(rng.uniform(size=(count, len(encoding.factors)))))
-    return Scene(encoding, structure, zeta, np.concatenate([pi, theta], axis=1), rng.standard_normal(count))
+    return BeliefScene(encoding, structure, zeta, np.concatenate([pi, theta], axis=1), rng.standard_normal(count))
 
 
-def line(seed: int = 0, samples: int = 3, count: int = 12) -> Scene:
+def line(seed: int = 0, samples: int = 3, count: int = 12) -> BeliefScene:
     return scene({"p": (0.0, 1.0)}, seed, samples, count=count)
 
 
-def square(seed: int = 0) -> Scene:
+def square(seed: int = 0) -> BeliefScene:
     return scene({"p": (0.0, 1.0), "q": (0.0, 1.0)}, seed)
 
 

@@ -1,11 +1,13 @@
 """The code blocks of a document, and how each kind is run.
 
-A block is run in the order of its page, in one folder and one Python namespace. Two comments before a block say otherwise:
+A block is run in the order of its page, in one folder and one Python namespace. Two comments before
+a block say otherwise:
 
     <!-- file: NAME -->     it is the content of a file
     <!-- not run: WHY -->   it cannot be run here
 
-Of a shell block every line is run; `pip install` is checked against pyproject.toml, and `make` says only what it would do.
+Of a shell block every line is run; `pip install` is checked against pyproject.toml, and `make` says
+only what it would do.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
+import aloq
 from aloq.cli.main import app
 from aloq.integrations.study_file import read
 
@@ -64,12 +67,25 @@ def fences(page: str) -> int:
 
 
 def run(page: str, without: str | None = None) -> dict[str, Any]:
-    """Run a page in the working folder, except for marked blocks and one that a test of its own runs. Gives its Python names."""
+    """Run a page in the working folder, except for marked blocks and one that a test of its own
+    runs.
+
+    Gives its Python names.
+    """
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks(page):
         if block.not_run is None and not (without and without in block.text):
             _run(block, names)
+    if isinstance(names.get("study"), aloq.Study):
+        names["study"].close()
     return names
+
+
+def walk() -> None:
+    """Write the journal that two pages speak of."""
+    problem = aloq.Problem(policy={"kp": (0.0, 10.0)}, environment={"payload": aloq.Discrete([0.0, 9.0], p=[0.9, 0.1])})
+    with aloq.Study(problem, journal="walk.jsonl") as study:
+        study.optimize(lambda policy, environment: -policy["kp"] * environment["payload"], evaluations=4)
 
 
 def _run(block: Block, names: dict[str, Any]) -> None:

@@ -1,4 +1,6 @@
-"""Runs that cost nothing, for tests that are about running; module level, so that spawned workers find them."""
+"""Runs that cost nothing, for tests that are about running; module level, so that spawned workers
+find them.
+"""
 
 from __future__ import annotations
 

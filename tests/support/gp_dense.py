@@ -1,6 +1,8 @@
-"""Gaussian process algebra as in a textbook, in NumPy: dense, unpadded, one hyperparameter sample at a time. The truth for the tests.
+"""Gaussian process algebra as in a textbook, in NumPy: dense, unpadded, one hyperparameter sample
+at a time. The truth for the tests.
 
-zeta = (slots of the kernel's leaves, log alpha, log beta, log sigma²), alpha and beta of the warped columns only
+zeta = (slots of the kernel's leaves, log alpha, log beta, log sigma²), alpha and beta of the warped
+columns only
 """
 
 from __future__ import annotations
@@ -99,7 +101,9 @@ class Dense:
         return self.k(x, x) + self.noise * np.eye(len(x))
 
     def log_posterior(self, x: Array, y: Array) -> float:
-        """log p(zeta | y), up to a constant that depends on the number of points and hyperparameters alone."""
+        """log p(zeta | y), up to a constant that depends on the number of points and
+        hyperparameters alone.
+        """
         mean, sd = self.structure.prior()
         chol = np.linalg.cholesky(self.gram(x))
         white = linalg.solve_triangular(chol, y, lower=True)

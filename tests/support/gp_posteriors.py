@@ -1,4 +1,5 @@
-"""Posteriors of the hyperparameters to sample from, a run of aloq's sampler on them, and a run of NUTS as the reference.
+"""Posteriors of the hyperparameters to sample from, a run of aloq's sampler on them, and a run of
+NUTS as the reference.
 
 draws   (chains, draws, P)
 """
@@ -40,7 +41,7 @@ NUTS_DRAWS = 500
 
 
 @dataclass(frozen=True)
-class Case:
+class PosteriorCase:
     """Data that stand for a stage of a study: its first n points, which fill the cube evenly."""
 
     model: Model
@@ -78,20 +79,22 @@ def waves(x: Array) -> Array:
 MATERN = Model(kernel="matern52", warp="none")
 CASES = {
     # Hardly any information: the prior with a corner cut off.
-    "flat": Case(Model(), 5, 2, wave, 0.0, 40, 6),
+    "flat": PosteriorCase(Model(), 5, 2, wave, 0.0, 40, 6),
     # The noise level is well determined.
-    "noisy": Case(Model(), 40, 2, wave, 0.3, 40, 2),
-    # Analytic, curved and with an interaction: 80 exact values pin every length scale and warp to a few percent.
-    "sharp": Case(Model(), 80, 3, lambda x: np.sin(6 * x[:, 0]) + 3 * x[:, 1] ** 2 + np.cos(4 * x[:, 2] * x[:, 0]), 0.0, 80, 2),
+    "noisy": PosteriorCase(Model(), 40, 2, wave, 0.3, 40, 2),
+    # Analytic, curved and with an interaction: 80 exact values pin every length scale and warp to a
+    # few percent.
+    "sharp": PosteriorCase(Model(), 80, 3, lambda x: np.sin(6 * x[:, 0]) + 3 * x[:, 1] ** 2 + np.cos(4 * x[:, 2] * x[:, 0]), 0.0, 80, 2),
     # The other kernel, no warps, a deterministic simulator.
-    "matern": Case(MATERN, 30, 4, waves, 0.0, 30, 2),
-    # The same with noise, too few points to tell it from detail: the noise level has a peak and a long shelf of lower values.
-    "undecided": Case(MATERN, 30, 4, waves, 0.15, 30, 10),
+    "matern": PosteriorCase(MATERN, 30, 4, waves, 0.0, 30, 2),
+    # The same with noise, too few points to tell it from detail: the noise level has a peak and a
+    # long shelf of lower values.
+    "undecided": PosteriorCase(MATERN, 30, 4, waves, 0.15, 30, 10),
 }
 
 
 @dataclass(frozen=True)
-class Run:
+class SampledRun:
     """Draws of one sampler."""
 
     draws: Array
@@ -121,8 +124,10 @@ class Run:
         return float(1000 * self.effective.min() / self.evaluations)
 
 
-def warmed_up(case: Case) -> Chains:
-    """Chains as aloq starts them, but with longer warm-up, so that what remains is the sampler's own error."""
+def warmed_up(case: PosteriorCase) -> Chains:
+    """Chains as aloq starts them, but with longer warm-up, so that what remains is the sampler's
+    own error.
+    """
     structure, data = case.structure, case.data
     return fit._fresh(structure, fit._best_mode(structure, data, random.key(0)), data, random.key(1), CHAINS, ROUNDS)
 
@@ -132,23 +137,28 @@ def approximated(chains: Chains) -> Student:
     return fit.approximation(jnp.asarray(chains.mean), jnp.asarray(chains.cov))
 
 
-def slice_sampling(case: Case, chains: Chains) -> Run:
-    """aloq's sampler with its approximation q held fixed. A turn is one evaluation for every chain, also for those that wait."""
+def slice_sampling(case: PosteriorCase, chains: Chains) -> SampledRun:
+    """aloq's sampler with its approximation q held fixed.
+
+    A turn is one evaluation for every chain, also for those that wait.
+    """
     structure, data, q, zeta = case.structure, case.data, approximated(chains), jnp.asarray(chains.zeta)
     draws, turns = [], 0
     for i in range(DRAWS):
         zeta, _, _, spent = advance(structure, zeta, q, q.location, data, random.fold_in(random.key(1), i), jnp.asarray(MOVES))
         draws.append(np.asarray(zeta))
         turns += int(spent)
-    return Run(np.stack(draws, axis=1), turns * CHAINS)
+    return SampledRun(np.stack(draws, axis=1), turns * CHAINS)
 
 
-def nuts(case: Case, q: Student) -> Run:
-    """The reference, in coordinates that q makes round: an affine map changes what NUTS costs, not what it finds."""
+def nuts(case: PosteriorCase, q: Student) -> SampledRun:
+    """The reference, in coordinates that q makes round: an affine map changes what NUTS costs, not
+    what it finds.
+    """
     runs = [_nuts(case.structure, case.data, q, random.key(100 + i)) for i in range(case.reference)]
     positions, steps = zip(*runs, strict=True)
     u = np.stack([np.asarray(position) for position in positions])
-    return Run(np.asarray(q.location) + u @ np.asarray(q.scale).T, int(sum(np.sum(step) for step in steps)))
+    return SampledRun(np.asarray(q.location) + u @ np.asarray(q.scale).T, int(sum(np.sum(step) for step in steps)))
 
 
 @partial(jax.jit, static_argnums=0)

@@ -50,8 +50,9 @@ def quantiles(grid: Array, log_density: Array, levels: Array) -> Array:
 def total_variation(samples: Array, grid: Array, log_density: Array) -> float:
     """Half the sum of |share - 1/10| over ten bins, which hold a tenth of the true posterior each.
 
-    400 independent draws would miss by .06 on average: half of ten times sqrt(2/pi · .1 · .9/400). So .05 asks for more than chance
-    allows independent draws; samples spread evenly through a pool that is worth 600 of them or more have it.
+    400 independent draws would miss by .06 on average: half of ten times sqrt(2/pi · .1 · .9/400).
+    So .05 asks for more than chance allows independent draws; samples spread evenly through a pool
+    that is worth 600 of them or more have it.
     """
     edges = quantiles(grid, log_density, np.arange(1, BINS) / BINS)
     share = np.bincount(np.searchsorted(edges, samples), minlength=BINS) / len(samples)

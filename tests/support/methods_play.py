@@ -17,7 +17,8 @@ from aloq.problem.problem import Problem
 PROBLEM = Problem({"p": (0.0, 1.0)}, {"payload": Discrete([0.0, 2.0, 9.0], p=[0.90, 0.09, 0.01])})
 ENCODING = PROBLEM.encoding
 INITIAL = 6
-# Small, so that a step takes milliseconds once compiled. All tests that can use it share its compiled programs.
+# Small, so that a step takes milliseconds once compiled. All tests that can use it share its
+# compiled programs.
 SMALL = ALOQ(samples=8, initial=INITIAL, maximiser=MultiStart(starts=64, climbs=4, turns=20))
 
 

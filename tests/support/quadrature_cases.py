@@ -1,4 +1,5 @@
-"""Problems with their p(theta) written out node by node, and the belief about fbar by brute force over those nodes.
+"""Problems with their p(theta) written out node by node, and the belief about fbar by brute force
+over those nodes.
 
 theta, p   (N, e), (N,)   all configurations of the environment, in unit coordinates, and their probabilities
 S          samples of the hyperparameters
@@ -69,7 +70,9 @@ def product(*parts: tuple[Any, Any]) -> Callable[[], tuple[Array, Array]]:
 
 
 def quantiles(law: Any) -> Callable[[], tuple[Array, Array]]:
-    """E g(theta) = int_0^1 g(Q(u)) du by 28 panels of 16 nodes that close in on both ends, in the encoding's coordinate."""
+    """E g(theta) = int_0^1 g(Q(u)) du by 28 panels of 16 nodes that close in on both ends, in the
+    encoding's coordinate.
+    """
 
     def nodes() -> tuple[Array, Array]:
         tail = [0.0, 1e-12, 1e-10, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.15, 0.25, 0.4]
@@ -125,7 +128,9 @@ CONTINUOUS = {name: Case({"t": law}, quantiles(law)) for name, law in LAWS.items
 
 
 def hyperparameters(structure: Structure) -> Array:
-    """Samples around the prior with some noise, (S, P): rounding then stays far below the tolerances."""
+    """Samples around the prior with some noise, (S, P): rounding then stays far below the
+    tolerances.
+    """
     mean, sd = structure.prior()
     zeta: Array = mean + 0.7 * sd * np.random.default_rng(2).standard_normal((SAMPLES, len(mean)))
     zeta[:, -1] = [-2.0, -4.0, -6.0]
@@ -141,7 +146,10 @@ def observations(case: Case, count: int = TOLD) -> tuple[Array, Array]:
 
 
 def points(x: Array, y: Array, pending: int = 0, size: int = SIZE) -> Points:
-    """Padded points, of which the last `pending` have no return yet. Rubbish where nothing may be seen."""
+    """Padded points, of which the last `pending` have no return yet.
+
+    Rubbish where nothing may be seen.
+    """
     told = (np.arange(len(x)) < len(x) - pending).astype(float)
     parts = pad(x, size, fill=0.4), pad(y * told, size), pad(told, size), pad(np.ones(len(x)), size)
     return Points(*(jnp.asarray(part) for part in parts))

@@ -16,8 +16,10 @@ from aloq.study.study import Study
 
 
 @dataclass(frozen=True)
-class Brute:
-    """The belief of a study about every pair of a policy and one of the nine environments, sample by sample."""
+class BruteReport:
+    """The belief of a study about every pair of a policy and one of the nine environments, sample
+    by sample.
+    """
 
     study: Study
 
@@ -31,7 +33,9 @@ class Brute:
 
     @cached_property
     def data(self) -> tuple[Array, Array]:
-        """Pairs in the unit cube and signed returns; each pair once, since the simulator repeats itself."""
+        """Pairs in the unit cube and signed returns; each pair once, since the simulator repeats
+        itself.
+        """
         trials, found = self.study.trials(), {}
         for row in trials[trials["state"] == "told"].to_dict("records"):
             pair = (

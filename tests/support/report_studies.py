@@ -26,7 +26,9 @@ CLOSING = "</script><script>document.title='owned'</script>"
 @register
 @dataclass(frozen=True)
 class Glance:
-    """Draws at random, believes that fbar is the first policy coordinate, and carries on how often it was asked since it was told once."""
+    """Draws at random, believes that fbar is the first policy coordinate, and carries on how often
+    it was asked since it was told once.
+    """
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
         rng = np.random.default_rng([seed, history.asked])
@@ -98,7 +100,9 @@ def drive(policy: dict[str, Any], environment: dict[str, Any]) -> float:
 
 
 def driven(evaluations: int = 16, journal: Any = None) -> Study:
-    """A study of the small problem, with ALOQ's belief after its first design: choosing more would take longer than all the rest."""
+    """A study of the small problem, with ALOQ's belief after its first design: choosing more would
+    take longer than all the rest.
+    """
     study = Study(small_problem(), ALOQ(model=Model(), samples=4, initial=2 * evaluations), journal, seed=1)
     study.optimize(drive, evaluations, progress=False)
     return study

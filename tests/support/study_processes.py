@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-LONGEST = 180.0  # seconds that a step of a test may take; on the busiest machine, only what hangs takes so long
+LONGEST = 300.0  # seconds that a step of a test may take; on the busiest machine, only what hangs takes so long
 
 PREAMBLE = """
 import os, sys, time

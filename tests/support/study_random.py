@@ -41,7 +41,7 @@ WEATHER = Samples(np.array([[0.0, 5.0], [1.0, 5.0], [1.0, 7.0], [1.0, 7.0]]), na
 
 
 @dataclass(frozen=True)
-class Scene:
+class RandomStudy:
     problem: Problem
     kind: str  # of returns
     scale: float
@@ -53,13 +53,13 @@ FORMULAS = {("m0",): "m0", ("m0", "m1"): "where(m1 > 0, m0, 2 * m0 - m1)", ("m0"
 
 
 @st.composite
-def scenes(draw: st.DrawFn) -> Scene:
+def scenes(draw: st.DrawFn) -> RandomStudy:
     """Problems of one return and its mean, which every method serves."""
-    return Scene(draw(_problems()), *draw(_returns()))
+    return RandomStudy(draw(_problems()), *draw(_returns()))
 
 
 @st.composite
-def risky_scenes(draw: st.DrawFn) -> Scene:
+def risky_scenes(draw: st.DrawFn) -> RandomStudy:
     """Problems with measures, constraints, and objectives other than the mean."""
     plain, measures = draw(_problems()), draw(st.sampled_from([(), *FORMULAS]))
     told: dict[str, Any] = {"measures": measures, "value": FORMULAS[measures], "failure_value": None} if measures else {}
@@ -67,7 +67,7 @@ def risky_scenes(draw: st.DrawFn) -> Scene:
     limits = {"m0 >= 0": draw(st.sampled_from([0.9, 1.0]))} if of_measures and measures else {}
     if of_policies:
         limits[_on_the_policy(plain)] = 1.0
-    return Scene(replace(plain, objective=draw(objectives), subject_to=limits, **told), *draw(_returns()))
+    return RandomStudy(replace(plain, objective=draw(objectives), subject_to=limits, **told), *draw(_returns()))
 
 
 @st.composite
@@ -100,7 +100,7 @@ def _on_the_policy(problem: Problem) -> str:
     return f"{name} <= {(variable.low + variable.high) / 2!r}"
 
 
-def value_of(scene: Scene, point: Any, rng: np.random.Generator) -> float:
+def value_of(scene: RandomStudy, point: Any, rng: np.random.Generator) -> float:
     if scene.kind == "constant":
         return scene.scale
     if scene.kind == "duplicated":
@@ -110,7 +110,7 @@ def value_of(scene: Scene, point: Any, rng: np.random.Generator) -> float:
     return scene.scale * float(rng.standard_cauchy())
 
 
-def told_of(scene: Scene, point: Any, rng: np.random.Generator) -> Any:
+def told_of(scene: RandomStudy, point: Any, rng: np.random.Generator) -> Any:
     """Return what a simulation tells: a number, or the measures."""
     value = value_of(scene, point, rng)
     every = {"m0": value, "m1": scene.scale * float(rng.normal()), "hit": bool(rng.random() < 0.3)}

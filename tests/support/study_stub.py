@@ -1,4 +1,6 @@
-"""A method that is cheap and that notices everything, a problem with every kind of variable, and simulators for processes."""
+"""A method that is cheap and that notices everything, a problem with every kind of variable, and
+simulators for processes.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ from aloq.problem.variables import Choice, Integer, Real
 @register
 @dataclass(frozen=True)
 class Alert:
-    """Draws from a generator seeded by every bit it is given, so that a study that forgets anything asks for something else."""
+    """Draws from a generator seeded by every bit it is given, so that a study that forgets anything
+    asks for something else.
+    """
 
     repeat: int = 3  # every so many suggestions, a policy told before comes again
 
@@ -96,7 +100,10 @@ def make_measured(value: str = MEASURED) -> Problem:
 
 
 def measure(policy: dict[str, Any], environment: dict[str, Any]) -> dict[str, Any]:
-    """Measures that depend on every variable. There are no seconds unless the margin is negative."""
+    """Measures that depend on every variable.
+
+    There are no seconds unless the margin is negative.
+    """
     margin = policy["gait"] / 8 - environment["payload"] / 9 - (environment["sensor"] == "failed")
     seconds = np.float32(policy["kd"]) if margin < 0 else math.nan
     return {"seconds": seconds, "progress": np.asarray(math.sin(policy["kp"])), "margin": margin}
@@ -124,7 +131,9 @@ def in_main_process(policy: dict[str, Any], environment: dict[str, Any]) -> floa
 
 
 def seen_before(pair: tuple[dict[str, Any], dict[str, Any]], least: int = 1) -> bool:
-    """Whether some process met this pair `least` times before; leaves a mark in the folder NOTES names."""
+    """Whether some process met this pair `least` times before; leaves a mark in the folder NOTES
+    names.
+    """
     name = f"{zlib.crc32(json.dumps(pair).encode()):x}"
     notes = Path(os.environ["NOTES"])
     count = len(list(notes.glob(f"{name}-*")))
@@ -133,7 +142,9 @@ def seen_before(pair: tuple[dict[str, Any], dict[str, Any]], least: int = 1) -> 
 
 
 def hanging_first(policy: dict[str, Any], environment: dict[str, Any]) -> float:
-    """Hangs the first time it meets a gait of 4 or less, together with a process it started, whose id it notes."""
+    """Hangs the first time it meets a gait of 4 or less, together with a process it started, whose
+    id it notes.
+    """
     if policy["gait"] <= 4 and not seen_before((policy, environment)):
         helper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         (Path(os.environ["NOTES"]) / f"helper-{helper.pid}").touch()
@@ -273,7 +284,9 @@ ODD: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 def odd(policy: dict[str, Any], environment: dict[str, Any]) -> Any:
-    """What `ODD` has under the name in the environment variable ODD, the second time; a number before and afterwards."""
+    """What `ODD` has under the name in the environment variable ODD, the second time; a number
+    before and afterwards.
+    """
     if not seen_before(({"call": 1}, {})) or seen_before(({"call": 2}, {})):
         return simulate(policy, environment)
     return ODD[os.environ["ODD"]][0]()

@@ -1,4 +1,6 @@
-"""The arm written apart from the package, with complex numbers: a link of angle a points along exp(i a)."""
+"""The arm written apart from the package, with complex numbers: a link of angle a points along
+exp(i a).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def torque_cost(torques: Sequence[float], rigidity: float) -> float:
 
 
 def mean_torque_cost(torques: Sequence[float]) -> float:
-    """Its expectation for rigidities uniform in [.5, 1] by adaptive quadrature, with the breakage that the largest torque risks."""
+    """Its expectation for rigidities uniform in [.5, 1] by adaptive quadrature, with the breakage
+    that the largest torque risks.
+    """
     edges = np.linspace(0.5, 1.0, 9)
     pieces = [quad(lambda r: torque_cost(torques, r), a, b, epsabs=1e-7)[0] for a, b in pairwise(edges)]
     return 2 * sum(pieces) + 100 * max(0.0, 2 * (max(torques) - 0.5))

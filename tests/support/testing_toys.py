@@ -1,4 +1,6 @@
-"""Classes of others: one of each kind, which the checks must pass, and from which the tests make broken ones."""
+"""Classes of others: one of each kind, which the checks must pass, and from which the tests make
+broken ones.
+"""
 
 from __future__ import annotations
 

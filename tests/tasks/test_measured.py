@@ -1,4 +1,6 @@
-"""Tasks told in full: what they report is worth what the plain task returns, and margins change sign with the verdict."""
+"""Tasks told in full: what they report is worth what the plain task returns, and margins change
+sign with the verdict.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +108,9 @@ def test_the_clearance_is_negative_exactly_in_a_collision(first: float, second: 
 
 @given(SETTING, SETTING, SETTING, st.floats(-1e-6, 1e-6))
 def test_the_clearance_is_continuous_near_contact(first: float, second: float, third: float, step: float) -> None:
-    """A turn of the first joint by its whole range moves no point by more than pi times the arm's length, .715 m."""
+    """A turn of the first joint by its whole range moves no point by more than pi times the arm's
+    length, .715 m.
+    """
     full, wall = in_full("arm-collision"), float(joints(first, second, third)[:, 0].min())
     moved = full.simulate({"joint1": first + step, "joint2": second, "joint3": third}, {"wall": wall - step})
     assert abs(moved["clearance"]) <= (np.pi * 0.715 + 1) * abs(step) + 1e-15
@@ -132,7 +136,9 @@ def test_another_law_of_the_rigidity_is_told_in_full_too() -> None:
 @pytest.mark.hexapod
 @pytest.mark.parametrize("name", ["hexapod", "hexapod-rear"])
 def test_what_a_walk_reports_is_worth_its_reward(name: str) -> None:
-    """Gaits near the line matter most: the same controllers also walk with damage that makes them fall, or end short of it."""
+    """Gaits near the line matter most: the same controllers also walk with damage that makes them
+    fall, or end short of it.
+    """
     plain, full = tasks.load(name), in_full(name)
     assert replace(full.problem, measures=(), value=None) == plain.problem
     again = pickle.loads(pickle.dumps(full))
@@ -148,7 +154,9 @@ def test_what_a_walk_reports_is_worth_its_reward(name: str) -> None:
 
 @pytest.mark.hexapod
 def test_the_speed_of_a_walk_is_that_to_the_line_or_to_its_end() -> None:
-    """A walk short of the line takes five seconds; one that ends where the line is takes as long as the crossing."""
+    """A walk short of the line takes five seconds; one that ends where the line is takes as long as
+    the crossing.
+    """
     from aloq.tasks.hexapod.controller import TRIPOD
     from aloq.tasks.hexapod.damage import NONE
     from aloq.tasks.hexapod.simulate import STEP, STEPS, attempt, crossing

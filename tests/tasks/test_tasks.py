@@ -17,7 +17,8 @@ from aloq.problem.errors import ProblemError
 RISK = ("surge", "gap", "gap-limit", "efisur-2d", "bonsai-cliff")  # see test_risk.py
 TASKS = tuple(name for name in tasks.names() if not name.startswith("hexapod") and name not in RISK)  # those have a folder of their own
 
-# (environment, probability), written out apart from the package; probabilities before renormalisation.
+# (environment, probability), written out apart from the package; probabilities before
+# renormalisation.
 SUPPORT: dict[str, list[tuple[dict[str, float], float]]] = {
     "fsre1": [({"theta": k / 20}, 0.0504 / 21 if k <= 0 else 0.9496 / 90) for k in range(-20, 91)],
     "fsre1-printed": [({"theta": k / 20}, 0.0047 if k <= 0 else 0.01) for k in range(-20, 91)],
@@ -34,7 +35,8 @@ SUPPORT: dict[str, list[tuple[dict[str, float], float]]] = {
 }
 SUPPORT["arm-collision-no-wall"] = SUPPORT["arm-collision"]
 
-# An environment, for the tasks whose environments have a density; tests/tasks/arm integrates over them.
+# An environment, for the tasks whose environments have a density; tests/tasks/arm integrates over
+# them.
 DENSITY: dict[str, dict[str, float]] = {
     "arm-breakage": {"strength": 0.03},
     "arm-breakage-no-break": {"strength": 0.03},
@@ -78,7 +80,8 @@ def test_nothing_beats_the_best(name: str) -> None:
     found = min(
         minimize(loss, x, method="Nelder-Mead", bounds=[(0, 1)] * x.size, options={"xatol": 1e-8, "fatol": 1e-9}).fun for x in start
     )
-    # The optimum of `arm-collision` lies on a cliff, which a simplex approaches to about 1 %. Where the best is 0, so is 1e-4.
+    # The optimum of `arm-collision` lies on a cliff, which a simplex approaches to about 1 %. Where
+    # the best is 0, so is 1e-4.
     assert found * -problem.sign == pytest.approx(task.best, rel=1e-2 if name == "arm-collision" else 1e-5, abs=1e-4 * (task.best == 0))
     assert found >= -problem.sign * task.best - 1e-6 * abs(task.best)
 

@@ -42,8 +42,8 @@ def test_a_model_passes(model: Any, on: Any) -> None:
 def belief(cls: type[Any]) -> type[Any]:
     """A kind of Quadratic that can be compiled too.
 
-    Its name is part of its structure: JAX 0.10 takes dataclasses of the same fields for the same, whatever their class, and
-    would now and then run what was compiled for another kind.
+    Its name is part of its structure: JAX 0.10 takes dataclasses of the same fields for the same,
+    whatever their class, and would now and then run what was compiled for another kind.
     """
     cls.__annotations__["kind"] = str
     cls.kind = field(default=cls.__name__, metadata={"static": True})
@@ -110,7 +110,7 @@ class Boundless(Quadratic):
 
 
 @belief
-class Flat(Quadratic):
+class FlatQuadratic(Quadratic):
     """Without the leading axis."""
 
     def mean(self, pi: JaxArray) -> JaxArray:
@@ -130,7 +130,7 @@ class Kinked(Quadratic):
 
 
 @belief
-class Listed(Quadratic):
+class ListedQuadratic(Quadratic):
     """Tables that do not follow a pair."""
 
     def tables(self, pi: Array, theta: Array) -> Any:
@@ -156,7 +156,7 @@ class StuckTables:
         pass
 
 
-BROKEN = (Negative, Asymmetric, Indefinite, TooLittle, Worried, Excited, Hopeful, Boundless, Flat, Kinked, Listed)
+BROKEN = (Negative, Asymmetric, Indefinite, TooLittle, Worried, Excited, Hopeful, Boundless, FlatQuadratic, Kinked, ListedQuadratic)
 KINDS: dict[str, Callable[..., Quadratic]] = {kind.__name__: kind for kind in BROKEN}
 
 
@@ -182,9 +182,9 @@ class BrokenBeliefModel(QuadraticModel):
         ("Excited", "`awaiting` must leave means as they are, but Excited has them differ"),
         ("Hopeful", "`variance_reduction` must be what `awaiting` takes from the variance, but Hopeful has them differ"),
         ("Boundless", "`variance_reduction` must be at most the variance, but Boundless has it larger by"),
-        ("Flat", r"`mean` must have the shape \(1, 6\), but Flat gave \(6,\)"),
+        ("FlatQuadratic", r"`mean` must have the shape \(1, 6\), but FlatQuadratic gave \(6,\)"),
         ("Kinked", "Slopes of `mean_and_variance` must be finite, also at a policy that was simulated, but Kinked gave"),
-        ("Listed", "`variance after` in tables must be that of the belief, but StuckTables has it differ"),
+        ("ListedQuadratic", "`variance after` in tables must be that of the belief, but StuckTables has it differ"),
     ],
 )
 def test_a_broken_belief_is_refused(kind: str, message: str) -> None:

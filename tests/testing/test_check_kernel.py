@@ -50,7 +50,10 @@ class Slanted(Stationary):
 @register
 @dataclass(frozen=True)
 class Rooted(Stationary):
-    """Exponential in the Euclidean distance, whose root has no slope at 0. Over one column it is a kernel that splits."""
+    """Exponential in the Euclidean distance, whose root has no slope at 0.
+
+    Over one column it is a kernel that splits.
+    """
 
     def correlation(self, gaps: list[JaxArray], ones: JaxArray) -> JaxArray:
         return jnp.exp(-jnp.sqrt(sum((gap**2 for gap in gaps), 0 * ones)))

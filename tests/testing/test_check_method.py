@@ -23,9 +23,11 @@ from aloq.problem.objective import Objective
 from aloq.testing import check_method, problems
 
 NUMBERS = {"numbers": problems()["numbers"]}
-# Environments come at random: the same pair may come again. And the mean of a Gaussian need not have been simulated.
+# Environments come at random: the same pair may come again. And the mean of a Gaussian need not
+# have been simulated.
 FREE: dict[str, dict[str, bool]] = {"rq-aloq": {"avoids_taken": False}, "reinforce": {"recommends_simulated": False}}
-# Those that differ from the first in one part are checked on one problem: every other compiles for as long as all of these.
+# Those that differ from the first in one part are checked on one problem: every other compiles for
+# as long as all of these.
 WIDELY = ("aloq", "naive", "reinforce")
 
 
@@ -66,7 +68,7 @@ def test_what_is_allowed_to_these_is_refused_by_default(name: str) -> None:
 
 @register
 @dataclass(frozen=True)
-class Heedless(Wanderer):
+class ForgetfulWanderer(Wanderer):
     """Knows only what was told."""
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
@@ -220,7 +222,7 @@ class Choosy(Wanderer):
 @pytest.mark.parametrize(
     ("method", "message"),
     [
-        (Heedless(), "A method must not suggest a pair again that is out for simulation, but Heedless suggests"),
+        (ForgetfulWanderer(), "A method must not suggest a pair again that is out for simulation, but ForgetfulWanderer suggests"),
         (Random(), "A method must give the same suggestion for the same arguments, but Random gave first .*, then"),
         (Counting(), "A method must give the same suggestion for the same arguments, but Counting gave states that differ"),
         (Careless(), r"Careless.suggest must leave its arguments alone, but `history` was changed to History\(.*Work on a copy"),

@@ -189,7 +189,7 @@ def test_a_broken_rule_for_environments_is_refused(rule: EnvironmentRule, messag
 
 @register
 @dataclass(frozen=True)
-class Stubborn(PairRule):
+class StubbornPairs(PairRule):
     """Always the same pair."""
 
     def choose(self, belief: Belief, encoding: Any, known: Array, incumbent: Array, taken: Array, seed: list[int]) -> Array:
@@ -217,7 +217,7 @@ class Between(PairRule):
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        (Stubborn(), "must avoid the pairs that are taken while others are left, but Stubborn chose"),
+        (StubbornPairs(), "must avoid the pairs that are taken while others are left, but StubbornPairs chose"),
         (Half(), "Half must choose a pair as an array of 3 finite numbers of double precision, but it chose"),
         (Between(), "Between must choose a possible policy, but it chose"),
         (EI(), "must be a subclass of aloq.acquisition.pair.PairRule, but EI is none"),
@@ -226,7 +226,7 @@ class Between(PairRule):
 def test_a_broken_rule_for_pairs_is_refused(rule: PairRule, message: str) -> None:
     with pytest.raises(AssertionError, match=message):
         check_pair_rule(rule, SOME, QuadraticModel())
-    if isinstance(rule, Stubborn):
+    if isinstance(rule, StubbornPairs):
         check_pair_rule(rule, SOME, QuadraticModel(), avoids_taken=False)
 
 

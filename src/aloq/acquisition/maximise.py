@@ -2,8 +2,9 @@
 
 Every policy of an archive is scored. In a box, the default climbs with gradients from the best of
 many starts, all in one batch. If the belief consists of draws, the score may jump, and more
-candidates around the best take the place of the climbs. The paper used DIRECT. Columns of whole numbers and choices are
-searched as if continuous and snapped at the end. (A climb leaves choices as they are in the start.)
+candidates around the best take the place of the climbs. The paper used DIRECT. Columns of whole
+numbers and choices are searched as if continuous and snapped at the end. (A climb leaves choices as
+they are in the start.)
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ Points = NDArray[np.float64]
 
 _OTHERS = 256  # policies to choose from if the best of a box is spent
 _CANDIDATES = 384  # for each of two rounds, where climbs do not help
-# Constraints end climbs at the border of what is allowed. From there, rounds of _STEPS steps from the
-# _PEAKS best policies follow, each round with a shorter reach.
+# Constraints end climbs at the border of what is allowed. From there, rounds of _STEPS steps from
+# the _PEAKS best policies follow, each round with a shorter reach.
 _PEAKS, _STEPS = 8, 128
 _REACHES = (0.1, 0.03, 0.01, 0.003)
 

@@ -19,6 +19,11 @@ PATIENCE = 60.0  # seconds; another short command releases the journal sooner
 What = Annotated[Path, typer.Argument(metavar="JOURNAL|STUDY.toml", help="A journal, or a study file that names one.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs: JSON, one object a line.")]
 
+# Options of `aloq run` that `aloq verify` has too.
+Parallel = Annotated[int | None, typer.Option(metavar="K", min=1, help="Simulations to run at the same time. [default: 1]")]
+Timeout = Annotated[float | None, typer.Option(metavar="SECONDS", help="End a simulation that takes longer; it counts as failed.")]
+Retries = Annotated[int | None, typer.Option(metavar="N", min=0, help="Try a failed simulation so many times more. [default: 0]")]
+
 
 def opened(what: Path) -> Study:
     """Open the study for writing.

@@ -34,12 +34,12 @@ def reproduce(
     You can stop the command and start it again at any time: finished runs are kept.
     """
     with clean_exit():
-        from aloq.experiments.reproduce import Plan, rewrite
+        from aloq.experiments.reproduce import Reproduction, rewrite
         from aloq.experiments.reproduce import reproduce as run
 
         chosen = None if methods is None else tuple(name.strip() for name in methods.split(","))
         count = min(runs, 2) if smoke else runs
-        plan = Plan(target, count, workers, out, chosen, smoke, fresh, lockstep)
+        plan = Reproduction(target, count, workers, out, chosen, smoke, fresh, lockstep)
         try:
             (rewrite if report else run)(plan, _say)
         except KeyboardInterrupt:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from aloq.cli.errors import clean_exit
+from aloq.cli.opening import Parallel, Retries, Timeout
 from aloq.methods import registry
 
 if TYPE_CHECKING:
@@ -31,13 +32,9 @@ def run(
     seed: Annotated[int | None, typer.Option(metavar="S", min=0, help="Same seed, same trials. [default: 0]")] = None,
     journal: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep every trial in this file, or go on with it.")] = None,
     figure: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the result of a TASK here (.png, .pdf, .svg).")] = None,
-    parallel: Annotated[int | None, typer.Option(metavar="K", min=1, help="Simulations to run at the same time. [default: 1]")] = None,
-    timeout: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="End a simulation that takes longer; it counts as failed.")
-    ] = None,
-    retries: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="Try a failed simulation so many times more. [default: 0]")
-    ] = None,
+    parallel: Parallel = None,
+    timeout: Timeout = None,
+    retries: Retries = None,
     patience: Annotated[int | None, typer.Option(metavar="N", min=1, help="End after so many failures in a row. [default: 20]")] = None,
     measured: Annotated[bool, typer.Option("--measured", help="Let a TASK report measures, and value them by a formula.")] = False,
     compare: Annotated[

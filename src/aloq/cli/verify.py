@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from aloq.cli.errors import clean_exit
-from aloq.cli.opening import AsJson
+from aloq.cli.opening import AsJson, Parallel, Retries, Timeout
 
 if TYPE_CHECKING:
     from aloq.cli.jobs import RunRequest
@@ -33,13 +33,9 @@ def verify(
     journal: Annotated[Path | None, typer.Option(metavar="FILE", help="The study's journal, if the study file names none.")] = None,
     method: Annotated[str | None, typer.Option(metavar="NAME", help="The study's method. [default: aloq]")] = None,
     seed: Annotated[int | None, typer.Option(metavar="S", min=0, help="The study's seed. [default: 0]")] = None,
-    parallel: Annotated[int | None, typer.Option(metavar="K", min=1, help="Simulations to run at the same time. [default: 1]")] = None,
-    timeout: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="End a simulation that takes longer; it counts as failed.")
-    ] = None,
-    retries: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="Try a failed simulation so many times more. [default: 0]")
-    ] = None,
+    parallel: Parallel = None,
+    timeout: Timeout = None,
+    retries: Retries = None,
     as_json: AsJson = False,
 ) -> None:
     """Check the expected return of the recommended policy with fresh simulations.

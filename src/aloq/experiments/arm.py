@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from aloq.experiments.comparison import LEARNERS, Comparison, Draw, believers, learners, told_in_full
+from aloq.experiments.comparison import LEARNERS, Draw, MethodComparison, believers, learners, told_in_full
 from aloq.experiments.figures.styles import BASELINES, OURS
 from aloq.experiments.target import Results
 from aloq.report.scene import BreakageScene, CollisionScene, breakage_scene, collision_scene
@@ -52,14 +52,14 @@ def draw_postures(task: str, scene_of: SceneOf, without: str, results: Results) 
     return draw_arms(scenes, f"{task}: posture after a typical run", without) if scenes else None
 
 
-def _target(name: str, event: str, title: str, scene_of: SceneOf) -> Comparison:
+def _target(name: str, event: str, title: str, scene_of: SceneOf) -> MethodComparison:
     without = f"{name}-no-{event}"
     batches = (believers(name, 200, _HALF), told_in_full(name, 200), learners(name), learners(without))
     extra: dict[str, Draw] = {
         "postures": partial(draw_postures, name, scene_of, f"no {event}"),
         "learners": partial(draw_learners, name, without),
     }
-    return Comparison(name, title, batches, extra=extra)
+    return MethodComparison(name, title, batches, extra=extra)
 
 
 COLLISION = _target("arm-collision", "wall", "The arm beside a wall", collision_scene)

@@ -5,6 +5,6 @@ See the supplement, "Further experiments".
 
 from __future__ import annotations
 
-from aloq.experiments.comparison import APPENDIX, Comparison, believers
+from aloq.experiments.comparison import APPENDIX, MethodComparison, believers
 
-TARGET = Comparison("branin", "Branin: smooth, no rare events", (believers("branin", 150, APPENDIX),))
+TARGET = MethodComparison("branin", "Branin: smooth, no rare events", (believers("branin", 150, APPENDIX),))

@@ -49,7 +49,7 @@ Draw = Callable[[Results], "Figure | None"]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MethodComparison:
     """A target that compares methods.
 
     The number of evaluations of the first batch decides how far all curves are drawn and tabled.

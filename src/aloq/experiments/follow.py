@@ -12,6 +12,8 @@ from aloq.experiments.target import ExperimentError, TargetResult
 from aloq.methods import registry
 from aloq.methods.aloq import ALOQ
 from aloq.methods.interface import Method
+from aloq.methods.naive import Naive
+from aloq.methods.wsn import WSN
 from aloq.study.study import Study
 from aloq.tasks import Task
 
@@ -38,8 +40,7 @@ def configured(name: str, initial: int | None = None) -> Method:
         return method
     if isinstance(method, ALOQ):
         return replace(method, initial=initial)
-    searches = isinstance(getattr(method, "search", None), ALOQ)
-    return replace(method, search=replace(method.search, initial=initial)) if searches else method
+    return replace(method, search=replace(method.search, initial=initial)) if isinstance(method, Naive | WSN) else method
 
 
 def as_told(task: Task, method: str) -> Task:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from aloq.experiments.comparison import APPENDIX, Comparison, believers, told_in_full
+from aloq.experiments.comparison import APPENDIX, MethodComparison, believers, told_in_full
 from aloq.experiments.target import Results
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ def draw_policies(task: str, results: Results) -> Figure:
     return draw_contours(contours(loaded, learned), loaded)
 
 
-def _target(name: str, title: str) -> Comparison:
+def _target(name: str, title: str) -> MethodComparison:
     batches = (believers(name, 200, APPENDIX), told_in_full(name, 200))
-    return Comparison(name, title, batches, extra={"contours": partial(draw_policies, name)})
+    return MethodComparison(name, title, batches, extra={"contours": partial(draw_policies, name)})
 
 
 FSRE1 = _target("fsre1", "F-SRE1: the best policy shows only in a rare band")

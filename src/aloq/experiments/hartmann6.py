@@ -5,6 +5,6 @@ See the supplement, "Further experiments".
 
 from __future__ import annotations
 
-from aloq.experiments.comparison import APPENDIX, Comparison, believers
+from aloq.experiments.comparison import APPENDIX, MethodComparison, believers
 
-TARGET = Comparison("hartmann6", "Hartmann 6: smooth, no rare events", (believers("hartmann6", 150, APPENDIX),))
+TARGET = MethodComparison("hartmann6", "Hartmann 6: smooth, no rare events", (believers("hartmann6", 150, APPENDIX),))

@@ -34,7 +34,7 @@ class _Stop(BaseException):
     """Raised in a run to end it. A BaseException, because handlers of errors must not catch it."""
 
 
-class Run:
+class LockstepRun:
     """A piece of work in a thread that moves only while `resume` waits for it."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
@@ -100,7 +100,7 @@ def in_step(works: Sequence[Callable[[], Any]], batches: Batches) -> Generator[t
     If a piece raises an error, the error is its result. All pieces are ended when the caller leaves
     the loop, whatever the reason.
     """
-    runs = [Run(work) for work in works]
+    runs = [LockstepRun(work) for work in works]
     live = dict(enumerate(runs))
     try:
         with computing():
@@ -118,7 +118,7 @@ def in_step(works: Sequence[Callable[[], Any]], batches: Batches) -> Generator[t
                 run.stop()
 
 
-def _move(runs: Sequence[Run], batches: Batches) -> None:
+def _move(runs: Sequence[LockstepRun], batches: Batches) -> None:
     """Run the calls of all runs that need not wait for others, and let these runs continue.
 
     If all runs are at functions marked `wait_for_all`, all continue.

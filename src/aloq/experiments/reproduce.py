@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Say = Callable[[str], None]
-Run = Callable[[Sequence[Job], int], Iterable[pool.Finished]]
+RunJobs = Callable[[Sequence[Job], int], Iterable[pool.Finished]]
 FLOATS = "%.6g"  # enough digits to tell runs apart, and few enough to keep files small
 
 
 @dataclass(frozen=True)
-class Plan:
+class Reproduction:
     """What the user asked for.
 
     `methods` is None for all methods of a target. `lockstep` is None if all runs are in processes.
@@ -64,7 +64,7 @@ class Plan:
         return self.out / target.name
 
 
-def jobs(plan: Plan, say: Say) -> list[Job]:
+def jobs(plan: Reproduction, say: Say) -> list[Job]:
     """Return all runs, ordered by seed, then by method.
 
     So all methods advance evenly, and workers seldom compile the same program at the same time.
@@ -81,7 +81,7 @@ def jobs(plan: Plan, say: Say) -> list[Job]:
     return [job for _, job in found if job.method not in absent and job.task not in absent]
 
 
-def reproduce(plan: Plan, say: Say, run: Run = pool.run) -> None:
+def reproduce(plan: Reproduction, say: Say, run: RunJobs = pool.run) -> None:
     """Run the jobs that have no result yet. Then write tables and figures of all results."""
     from aloq.report.drawing import blank
 
@@ -105,7 +105,7 @@ def reproduce(plan: Plan, say: Say, run: Run = pool.run) -> None:
         raise ExperimentError(f"{count}. The first, {_line(first)}, ended with:\n{first.error}")
 
 
-def rewrite(plan: Plan, say: Say) -> None:
+def rewrite(plan: Reproduction, say: Say) -> None:
     """Write tables and figures of the existing runs, whichever version ran them."""
     targets = [target for target in plan.targets if store.finished(plan.folder(target))]
     if not targets:
@@ -115,7 +115,7 @@ def rewrite(plan: Plan, say: Say) -> None:
         say(f"{target.name}: tables and figures are in {plan.folder(target)}")
 
 
-def _finished(left: Sequence[Job], plan: Plan, run: Run) -> Iterator[pool.Finished]:
+def _finished(left: Sequence[Job], plan: Reproduction, run: RunJobs) -> Iterator[pool.Finished]:
     """Yield jobs as they finish.
 
     If lockstep was asked for, the jobs that suit it run in lockstep first. The others then run in

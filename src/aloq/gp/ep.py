@@ -33,7 +33,8 @@ SWEEPS = 80
 # Sweeps end when no site differs from its best by more, in units of the marginals. The evidence is
 # stationary there, so its error is about the square: 1e-7, and 3e-4 where 120 answers are the same.
 TOLERANCE = 1e-4
-# A sweep goes the share `step` of the way. The share shrinks when sites got further from their best.
+# A sweep goes the share `step` of the way. The share shrinks when sites got further from their
+# best.
 SHRINK, GROW, SMALLEST = 0.6, 1.1, 0.05
 # A site of a smaller precision says nothing.
 WEAKEST = 1e-12

@@ -73,9 +73,9 @@ Observations = Data | Answers
 def covariance(structure: Structure, zeta: Array, x: Array, mask: Array, noise: Array | None = None) -> Array:
     """K = k(X, X) + sigma² I, where padded rows are those of the identity: (n, n).
 
-    With `noise`, (n,), each point has a noise variance of its own in the place of sigma². The result
-    is symmetric to the last bit, so factorisations need not make it so. That would compute the
-    kernel twice, because XLA would not keep it in between.
+    With `noise`, (n,), each point has a noise variance of its own in the place of sigma². The
+    result is symmetric to the last bit, so factorisations need not make it so. That would compute
+    the kernel twice, because XLA would not keep it in between.
     """
     hyper = structure.unpack(zeta)
     u = structure.warp(hyper, x, structure.columns)

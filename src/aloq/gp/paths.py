@@ -15,9 +15,9 @@ kernel.
     f(u)     = prior(u) + k(u, U) v,     v = K⁻¹ (y - prior(U) - ε),   ε ~ N(0, sigma²)
 
 where w_t is the product of the constants of a term, and omega is drawn from the spectral density of
-the rest. If a term has an amplitude a(u) a(v), its waves are multiplied by a(u). Mean and covariance
-over all groups are those of the posterior. For a pending point, y is its predicted mean. Points may
-have noise of their own in the place of sigma².
+the rest. If a term has an amplitude a(u) a(v), its waves are multiplied by a(u). Mean and
+covariance over all groups are those of the posterior. For a pending point, y is its predicted mean.
+Points may have noise of their own in the place of sigma².
 
 Policies times environments need no new waves for each pair: a wave of a sum of two arguments is a
 sum of products of waves. So a grid of m policies and N environments costs one matrix product. The

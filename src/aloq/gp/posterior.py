@@ -121,7 +121,9 @@ def condition(structure: Structure, zeta: Array, points: Points) -> Conditioned:
 
 
 def axes_of_samples(points: Points) -> tuple[int | None, int | None]:
-    """Return the axis of hyperparameter samples of y and of the points' own noise, where there is one."""
+    """Return the axis of hyperparameter samples of y and of the points' own noise, where there is
+    one.
+    """
     return 0 if points.y.ndim == 2 else None, None if points.noise is None else 0
 
 

@@ -67,7 +67,7 @@ class Program:
         _check_field(self.field)
         _check_shell(self.shell)
         object.__setattr__(self, "measures", checked_measures(self.measures))
-        object.__setattr__(self, "command", _plain_command(self.command, self.shell))
+        object.__setattr__(self, "command", _checked_command(self.command, self.shell))
 
     def __call__(self, policy: Mapping[str, Any], environment: Mapping[str, Any]) -> Any:
         """Run the program once. Return the number, or the dict of measures, that it prints."""
@@ -208,7 +208,7 @@ def _check_shell(shell: Any) -> None:
         raise ProblemError(f"`shell` must be true or false, but got {shell!r}.")
 
 
-def _plain_command(command: Any, shell: bool) -> tuple[str, ...] | str:
+def _checked_command(command: Any, shell: bool) -> tuple[str, ...] | str:
     if shell:
         if not isinstance(command, str) or not command.strip():
             raise ProblemError(f"with a shell, `command` must be one string, but got {command!r}. Write 'sim \"{{kp}}\" | tail -n 1', say.")

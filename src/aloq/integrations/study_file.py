@@ -156,7 +156,9 @@ def _problem(source: _Source, data: Mapping[str, Any]) -> Problem:
 
 
 def _constraint(given: Mapping[str, Any], message: str) -> list[str]:
-    """Return the constraint that an error of the problem is about, or the table of all, if there is one."""
+    """Return the constraint that an error of the problem is about, or the table of all, if there is
+    one.
+    """
     limits = given.get("subject_to")
     named = [text for text in limits if repr(text.strip()) in message] if isinstance(limits, dict) else []
     return ["subject_to", *named[:1]] if named or "`subject_to`" in message else []

@@ -112,5 +112,8 @@ def compiled(*, static: tuple[str, ...] = (), wait_for_all: bool = False) -> Cal
 
 
 def forget_programs() -> None:
-    """Free all compiled programs. Those that are needed again are compiled, or read from the disk."""
+    """Free all compiled programs.
+
+    Those that are needed again are compiled, or read from the disk.
+    """
     jax.clear_caches()  # type: ignore[no-untyped-call]

@@ -15,7 +15,10 @@ _listeners: list[Listener] = []
 
 
 class _Calls(threading.local):
-    """The calls of compiled functions that this thread is in. While one is traced, it calls others."""
+    """The calls of compiled functions that this thread is in.
+
+    While one is traced, it calls others.
+    """
 
     depth = 0
     compiling = False

@@ -1,7 +1,7 @@
 """Cosine and sine together, many times faster than one after the other from XLA's library.
 
-XLA computes them one number at a time on a CPU. These are polynomials, which it computes for several
-numbers at once.
+XLA computes them one number at a time on a CPU. These are polynomials, which it computes for
+several numbers at once.
 
     A = n π/2 + r,  |r| <= π/4
 

@@ -53,7 +53,8 @@ def ends(bounds: Bounds | None, sign: int) -> Ends:
 
 
 def ends_of(objective: Objective, returns: Ends) -> Ends:
-    """Return the bounds of an objective, given those of the returns; of both a larger one is better.
+    """Return the bounds of an objective, given those of the returns; of both a larger one is
+    better.
 
     Deviations can make the mean worse than any return. All others lie where the returns do.
     """

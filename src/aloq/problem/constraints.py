@@ -57,7 +57,9 @@ class Constraints:
         return all(each.condition.of(known) != 0 for each in self.certain)
 
     def allowed(self, pi: Any, xp: Any) -> Any:
-        """Return whether policies (m, d) meet the constraints on policies alone, with the library `xp`: (m,)."""
+        """Return whether policies (m, d) meet the constraints on policies alone, with the library
+        `xp`: (m,).
+        """
         known = columns_of(self.policy, pi, xp)
         found = xp.ones(len(pi), bool)
         for each in self.certain:
@@ -105,7 +107,9 @@ def checked_constraints(given: Any, measures: Sequence[str], policy: Sequence[Ax
 def constraints_of(
     given: Mapping[str, float], measures: tuple[str, ...], policy: Sequence[Axis], environment: Sequence[Axis]
 ) -> Constraints | None:
-    """Return the constraints that `checked_constraints` gave, ready to be computed, or None if there are none."""
+    """Return the constraints that `checked_constraints` gave, ready to be computed, or None if
+    there are none.
+    """
     if not given:
         return None
     every = [Constraint(_condition(text, measures, policy, environment), share) for text, share in given.items()]

@@ -26,7 +26,7 @@ from aloq.problem.errors import ProblemError
 from aloq.problem.laws import ContinuousLaw, Law, law_on
 from aloq.problem.objective import Expectation, Objective
 from aloq.problem.region import Region, region_of
-from aloq.problem.spaces import Box, Space, check_names, encode_on, plain_on
+from aloq.problem.spaces import Box, Space, check_names, checked_on, encode_on
 from aloq.problem.valuation import Valuation
 
 
@@ -81,10 +81,10 @@ class Encoding:
         """Return the policy at, or nearest to, the point x (d,)."""
         return self.space.decode(_row(x, self.policy_dim))
 
-    def plain_policy(self, policy: Mapping[str, Any]) -> dict[str, Value]:
+    def checked_policy(self, policy: Mapping[str, Any]) -> dict[str, Value]:
         """Return a policy that the user gives in plain values. Raises if it is not in the space."""
         decoded = self.decode_policy(self.encode_policy(policy))
-        return decoded if self.candidates is not None else plain_on(self.space.axes, policy, decoded)
+        return decoded if self.candidates is not None else checked_on(self.space.axes, policy, decoded)
 
     def snap_policies(self, x: ArrayLike) -> Array:
         """Return the nearest points (m, d) that are policies."""
@@ -121,9 +121,12 @@ class Encoding:
             values |= law.decode(point[list(factor.columns)])
         return {axis.name: values[axis.name] for axis in self.axes}
 
-    def plain_environment(self, environment: Mapping[str, Any]) -> dict[str, Value]:
-        """Return an environment that the user gives in plain values. Raises if it is out of range."""
-        return plain_on(self.axes, environment, self.decode_environment(self.encode_environment(environment)))
+    def checked_environment(self, environment: Mapping[str, Any]) -> dict[str, Value]:
+        """Return an environment that the user gives in plain values.
+
+        Raises if it is out of range.
+        """
+        return checked_on(self.axes, environment, self.decode_environment(self.encode_environment(environment)))
 
     def snap_environments(self, t: ArrayLike) -> Array:
         """Return the nearest points (m, e) that are possible environments."""

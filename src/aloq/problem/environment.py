@@ -30,7 +30,7 @@ def checked_environment(environment: Any) -> Samples | dict[str, Any]:
         )
     if not environment:
         raise ProblemError("`environment` must have a variable, but got none. If nothing varies, write {'none': Discrete([0])}.")
-    return {checks.variable_name(name): _plain(name, law) for name, law in environment.items()}
+    return {checks.variable_name(name): _with_own_values(name, law) for name, law in environment.items()}
 
 
 def sources(environment: Samples | Mapping[str, Any]) -> tuple[Source, ...]:
@@ -40,7 +40,7 @@ def sources(environment: Samples | Mapping[str, Any]) -> tuple[Source, ...]:
     return tuple(_source(name, law) for name, law in environment.items())
 
 
-def _plain(name: str, law: Any) -> Any:
+def _with_own_values(name: str, law: Any) -> Any:
     listed = frozen.listed_values(law)
     if listed is not None:
         return Discrete(*listed)

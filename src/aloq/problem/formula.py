@@ -229,7 +229,10 @@ class _Reader:
         return self._node(parsed.body)
 
     def _check_comment(self, root: ast.expr) -> None:
-        """Raise if a comment ends the text. New lines are spaces by now, so it would hide all lines that follow."""
+        """Raise if a comment ends the text.
+
+        New lines are spaces by now, so it would hide all lines that follow.
+        """
         end = _place(self.text, root.end_col_offset)
         if (comment := self.text.find("#", end)) >= 0:
             raise self._error("a formula has no comments, because they would hide the rest of it", comment)
@@ -302,7 +305,10 @@ class _Reader:
         return _Name(name)
 
     def _typed(self, node: ast.expr) -> str:
-        """Return a name as it stands in the text, or nothing. Python's parser turns µ, for one, into another letter."""
+        """Return a name as it stands in the text, or nothing.
+
+        Python's parser turns µ, for one, into another letter.
+        """
         return self.text[slice(*self._span(node))] if isinstance(node, ast.Name) else ""
 
     def _comparison(self, node: ast.Compare) -> _Node:

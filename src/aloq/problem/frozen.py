@@ -28,8 +28,8 @@ def is_unfrozen(obj: object) -> bool:
 
 def parameters(law: Any) -> str:
     """Return the arguments of a frozen distribution, as source code."""
-    shown = [repr(_plain(arg)) for arg in law.args]
-    return ", ".join(shown + [f"{key}={_plain(value)!r}" for key, value in law.kwds.items()])
+    shown = [repr(_python_value(arg)) for arg in law.args]
+    return ", ".join(shown + [f"{key}={_python_value(value)!r}" for key, value in law.kwds.items()])
 
 
 def describe(law: Any) -> str:
@@ -122,7 +122,7 @@ def listed_values(law: Any) -> tuple[list[float], list[float]] | None:
     return (law.dist.xk + loc).tolist(), (law.dist.pk / law.dist.pk.sum()).tolist()
 
 
-def _plain(value: Any) -> Any:
+def _python_value(value: Any) -> Any:
     return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
 
 

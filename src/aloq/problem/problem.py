@@ -33,10 +33,10 @@ DIRECTIONS = ("maximize", "minimize")
 class Problem(EqualAsJSON):
     """Find the policy whose return, averaged over the environment, is best.
 
-    `policy` maps names to (low, high) or [low, high], Real, Integer or Choice, or is an Archive. `environment`
-    maps names to independent distributions (frozen from scipy.stats, Discrete, Choice, Samples), or
-    is a joint Samples. Equal problems list the same variables in the same order, because a study's
-    columns follow that order.
+    `policy` maps names to (low, high) or [low, high], Real, Integer or Choice, or is an Archive.
+    `environment` maps names to independent distributions (frozen from scipy.stats, Discrete,
+    Choice, Samples), or is a joint Samples. Equal problems list the same variables in the same
+    order, because a study's columns follow that order.
 
     `failure_value` is the return that a failed simulation counts as, in the units of the returns.
     Give it if a failure, such as a crash, is the policy's fault. A failure then counts like any
@@ -73,7 +73,7 @@ class Problem(EqualAsJSON):
         _check_distinct(self._space.names, self.environment_names)
         check_direction(self.direction)
         _check_objective(self.objective)
-        object.__setattr__(self, "failure_value", _plain_failure_value(self.failure_value))
+        object.__setattr__(self, "failure_value", _checked_failure_value(self.failure_value))
         object.__setattr__(self, "bounds", checked_bounds(self.bounds, self.failure_value))
         object.__setattr__(self, "measures", checked_measures(self.measures))
         check_together(self.measures, self.value)
@@ -207,7 +207,7 @@ def _check_objective(objective: Any) -> None:
         raise ProblemError(f"`objective` must be an objective such as Expectation(), but got {objective!r}. Write objective=Expectation().")
 
 
-def _plain_failure_value(value: Any) -> float | None:
+def _checked_failure_value(value: Any) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):

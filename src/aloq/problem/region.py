@@ -72,7 +72,8 @@ class Region:
         return np.concatenate([found, _walked(self, self.inside, count - len(found), rng)])
 
     def pulled(self, x: Array, towards: Array | None = None) -> Array:
-        """Return allowed policies: those of x that are, and for others the last ones on the way to them.
+        """Return allowed policies: those of x that are, and for others the last ones on the way to
+        them.
 
         The way starts at `towards`, which must be allowed: one policy for each, or the nearest of
         `inside`.

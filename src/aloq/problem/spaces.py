@@ -116,7 +116,7 @@ def encode_on(axes: tuple[Axis, ...], values: Mapping[str, Any], what: str) -> A
     return np.concatenate([np.empty(0), *(axis.encode([values[axis.name]])[0] for axis in axes)])
 
 
-def plain_on(axes: tuple[Axis, ...], given: Mapping[str, Any], decoded: Mapping[str, Value]) -> dict[str, Value]:
+def checked_on(axes: tuple[Axis, ...], given: Mapping[str, Any], decoded: Mapping[str, Value]) -> dict[str, Value]:
     """Return checked values as plain ones. `decoded` holds the values that their point stands for.
 
     A real number keeps all its digits. Other values become those of the problem.

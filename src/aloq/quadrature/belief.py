@@ -104,7 +104,10 @@ class Tabulates(Protocol):
 
 @runtime_checkable
 class DrawsJointly(Protocol):
-    """A belief that consists of joint draws. Its mean may jump, so gradients do not help a search."""
+    """A belief that consists of joint draws.
+
+    Its mean may jump, so gradients do not help a search.
+    """
 
     def draws(self, pi: Array) -> Array:
         """Equally likely values of fbar: (S, m). Every draw is one function of the policy."""

@@ -43,7 +43,7 @@ from aloq.numerics.compiled import compiled
 from aloq.quadrature.tables import ClosedFormTables, ListedBelief
 
 
-class Sites(NamedTuple):
+class WhitenedPolicies(NamedTuple):
     """Policies as the belief about fbar sees them."""
 
     u: Array  # (s, m, d) warped
@@ -85,11 +85,11 @@ class ClosedForm:
         prior = jnp.einsum("stm,st->sm", diagonal, self.averaged)
         return jnp.einsum("smn,sn->sm", z, self.given.weights), self._positive(prior - jnp.sum(t * t, axis=-1))
 
-    def sites(self, pi: Array) -> Sites:
+    def sites(self, pi: Array) -> WhitenedPolicies:
         u = self._warped_policies(pi)
-        return Sites(u, self._whiten(self._z(u)))
+        return WhitenedPolicies(u, self._whiten(self._z(u)))
 
-    def between(self, some: Sites, others: Sites) -> Array:
+    def between(self, some: WhitenedPolicies, others: WhitenedPolicies) -> Array:
         parts = jax.vmap(partial(policy_parts, self.structure))(self.given.hyper, some.u, others.u)
         return jnp.einsum("stmk,st->smk", parts, self.averaged) - jnp.einsum("smn,skn->smk", some.t, others.t)
 

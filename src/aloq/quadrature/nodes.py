@@ -60,7 +60,7 @@ def judged_in(encoding: Encoding, environments: Array, values: Array, seed: list
         theta = np.concatenate([theta, theta[: WORST + MOST - len(theta)]])
         return theta, np.full(len(theta), 1 / len(theta))
     drawn = averaged_over(encoding, seed, TAIL)
-    return _with_atoms(encoding, worst, *drawn) if listed else drawn
+    return _with_exact(encoding, worst, *drawn) if listed else drawn
 
 
 def _worst(environments: Array, values: Array) -> Array:
@@ -70,15 +70,15 @@ def _worst(environments: Array, values: Array) -> Array:
     return ordered[np.sort(first)[:WORST]]
 
 
-def _with_atoms(encoding: Encoding, atoms: Array, theta: Array, weights: Array) -> tuple[Array, Array]:
-    """Return nodes in which `atoms`, (k, e), have their exact probabilities: (TAIL + WORST, e)."""
-    p = _probabilities(encoding, atoms)
-    same = np.any(np.all(theta[:, None] == atoms[None, p > 0], axis=2), axis=1)
+def _with_exact(encoding: Encoding, exact: Array, theta: Array, weights: Array) -> tuple[Array, Array]:
+    """Return nodes in which `exact`, (k, e), have their exact probabilities: (TAIL + WORST, e)."""
+    p = _probabilities(encoding, exact)
+    same = np.any(np.all(theta[:, None] == exact[None, p > 0], axis=2), axis=1)
     others = np.where(same, 0.0, weights)
     others = others * (1 - p.sum()) / max(others.sum(), np.finfo(float).tiny)
-    unused = WORST - len(atoms)
+    unused = WORST - len(exact)
     found = np.concatenate([p, np.zeros(unused), np.maximum(others, 0.0)])
-    return np.concatenate([atoms, theta[:1].repeat(unused, axis=0), theta]), found / found.sum()
+    return np.concatenate([exact, theta[:1].repeat(unused, axis=0), theta]), found / found.sum()
 
 
 def _probabilities(encoding: Encoding, theta: Array) -> Array:
@@ -124,7 +124,8 @@ def _all(sizes: list[int]) -> Positions:
 def _drawn(factors: tuple[Factor, ...], seed: list[int], count: int) -> Positions:
     """Draw combinations from q."""
     u = _sobol(len(factors) + 1, count, seed)
-    # Below a half the first coordinate asks for probabilities. Above, it names the factor to spread.
+    # Below a half the first coordinate asks for probabilities. Above, it names the factor to
+    # spread.
     spread = np.floor((2 * u[:, 0] - 1) * len(factors))
     columns = []
     for i, factor in enumerate(factors):

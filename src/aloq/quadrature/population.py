@@ -30,7 +30,7 @@ CELLS = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Population:
+class WeightedEnvironments:
     """Environments and their probabilities."""
 
     theta: Array  # (N, e)
@@ -39,13 +39,13 @@ class Population:
     whole: bool  # whether these are all environments there are
 
 
-def population(encoding: Encoding, seed: list[int]) -> Population:
+def population(encoding: Encoding, seed: list[int]) -> WeightedEnvironments:
     """Return environments that stand for p(theta)."""
     sizes = [len(law.mass) if isinstance(law, FiniteLaw) else np.inf for law in encoding.laws]
     return _listed(encoding, [int(size) for size in sizes]) if np.prod(sizes, dtype=float) <= MOST else _drawn(encoding, seed)
 
 
-def _listed(encoding: Encoding, sizes: list[int]) -> Population:
+def _listed(encoding: Encoding, sizes: list[int]) -> WeightedEnvironments:
     places = np.stack(np.unravel_index(np.arange(int(np.prod(sizes))), sizes), axis=1)
     theta, probabilities = np.zeros((len(places), encoding.environment_dim)), np.ones(len(places))
     rarity = np.zeros(len(places))
@@ -57,12 +57,12 @@ def _listed(encoding: Encoding, sizes: list[int]) -> Population:
     return _made(theta, probabilities, rarity, whole=True)
 
 
-def _made(theta: Array, weights: Array, rarity: Array, whole: bool) -> Population:
+def _made(theta: Array, weights: Array, rarity: Array, whole: bool) -> WeightedEnvironments:
     even = weights * rarity
-    return Population(theta, weights / weights.sum(), even / even.sum(), whole)
+    return WeightedEnvironments(theta, weights / weights.sum(), even / even.sum(), whole)
 
 
-def _drawn(encoding: Encoding, seed: list[int]) -> Population:
+def _drawn(encoding: Encoding, seed: list[int]) -> WeightedEnvironments:
     from scipy.stats import qmc
 
     count = len(encoding.laws)

@@ -28,7 +28,8 @@ from aloq.problem.objective import CVaR, Expectation, MeanStd, Objective, Quanti
 
 # Halvings of the range of values, which is then as short as the last bit of double precision.
 HALVINGS = 60
-# Sums of weights are off by rounding. A sum below alpha by less than this part of it has reached it.
+# Sums of weights are off by rounding. A sum below alpha by less than this part of it has reached
+# it.
 SLACK = 1e-9
 
 

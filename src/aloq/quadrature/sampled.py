@@ -11,16 +11,16 @@ That is the expectation. Another objective takes the place of the sum (see `aloq
 If a simulator returns one number, this is the only quantity, and g is the identity.
 
 Means, variances and covariances are those of the draws F_s. Every policy is seen by the same paths,
-so the draws of two policies can be compared one by one. All draws are equally likely, so the leading
-axis s of `Belief` has one slice. What a simulation of a pair x would tell about a policy is the
-variance of F that the measures at x, and their value, explain linearly:
+so the draws of two policies can be compared one by one. All draws are equally likely, so the
+leading axis s of `Belief` has one slice. What a simulation of a pair x would tell about a policy is
+the variance of F that the measures at x, and their value, explain linearly:
 
     Cᵀ V⁻¹ C,   C = Cov(z, F(pi)),   V = Cov(z, z) + noise,   z = (h_1(x), ..., h_Q(x), g(x))
 
 A boolean is the sign of a latent quantity e plus noise. In the place of h there is, on each path,
-the probability that it is true, Phi(e / sigma), whose noise is that of one draw from it. The formula
-is computed with the boolean true and with it false, and averaged by that probability. If the
-objective is not the expectation, both are cases of their own in each environment.
+the probability that it is true, Phi(e / sigma), whose noise is that of one draw from it. The
+formula is computed with the boolean true and with it false, and averaged by that probability. If
+the objective is not the expectation, both are cases of their own in each environment.
 """
 
 from __future__ import annotations
@@ -127,8 +127,9 @@ class Sampled:
             ready = given[0], jax.vmap(partial(spread, self.structure))(*given)
             return lax.map(lambda block: of(*ready, block), blocks).reshape(count * blocks.shape[1], -1)[:m].T
 
-        # Groups come one after another, so that the numbers of one group stay in the cache. Sections
-        # come from outside of that loop. Inside it, XLA would compute a cosine again for each path.
+        # Groups come one after another, so that the numbers of one group stay in the cache.
+        # Sections come from outside of that loop. Inside it, XLA would compute a cosine again for
+        # each path.
         every = jax.tree.map(lambda part: jnp.swapaxes(part, 0, 1), jax.vmap(groups)(self.paths))  # (g, Q)
         sections = jax.vmap(jax.vmap(lambda group: section(self.structure, group, self.theta)))(every)
         return lax.map(one, (every, sections)).reshape(-1, m)
@@ -216,7 +217,10 @@ class Sampled:
         return jax.vmap(lambda paths: at_pairs(self.structure, paths, x))(self.paths)
 
     def _measured(self, h: Array, noise: Array) -> Array:
-        """Put probabilities in the places of latent quantities. `noise` broadcasts with h, (Q, ...)."""
+        """Put probabilities in the places of latent quantities.
+
+        `noise` broadcasts with h, (Q, ...).
+        """
         return jnp.where(self._flags(h), ep.chance(h, noise), h) if any(self.booleans) else h
 
     def _noise_of_draws(self) -> Array:
@@ -238,7 +242,8 @@ class Sampled:
         return [q for q, name in enumerate(self.valuation.measures) if self.booleans[q] and name in used][:WEIGHED]
 
     def _answered(self, h: Array) -> list[Answered]:
-        """Return all answers of the weighed booleans: their probability, and h, (Q, S, ...), with them.
+        """Return all answers of the weighed booleans: their probability, and h, (Q, S, ...), with
+        them.
 
         There is one, whose probability is 1, if there are none.
         """
@@ -360,7 +365,8 @@ def _observations(structure: Structure, zeta: Array, points: Points) -> Points:
     return jax.vmap(partial(as_observations, structure))(zeta, points)
 
 
-# This takes longest to compile. The formula is no argument, so that another one needs no other program.
+# This takes longest to compile. The formula is no argument, so that another one needs no other
+# program.
 @compiled(static=("structure", "frequencies", "draws"), wait_for_all=True)
 def _paths(structure: Structure, zeta: Array, points: Points, keys: Array, frequencies: int, draws: int) -> Paths:
     def one(zeta: Array, points: Points, key: Array) -> Paths:

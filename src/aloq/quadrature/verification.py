@@ -43,7 +43,9 @@ DRAWS = 4000
 
 @dataclass(frozen=True)
 class Extreme:
-    """An environment that was not simulated, and the return there that would move the estimate most."""
+    """An environment that was not simulated, and the return there that would move the estimate
+    most.
+    """
 
     weight: float  # W
     predicted: float  # m
@@ -78,7 +80,10 @@ def deviation(mean: Array, std: Array, probabilities: Array) -> Array:
 
 
 def proposal(probabilities: Array, even: Array, deviations: Array) -> Array:
-    """Return q = SHARE p + EVEN e + (1 − SHARE − EVEN) p u / Σ p u. If all u are 0, p takes their part."""
+    """Return q = SHARE p + EVEN e + (1 − SHARE − EVEN) p u / Σ p u.
+
+    If all u are 0, p takes their part.
+    """
     weighty = probabilities * deviations
     told = weighty / weighty.sum() if weighty.sum() > 0 else probabilities
     return SHARE * probabilities + EVEN * even + (1 - SHARE - EVEN) * told

@@ -61,7 +61,7 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Region:
+class EnvironmentRange:
     """A value of an environment variable, or the range [low, high]."""
 
     value: Any  # None for a range
@@ -75,7 +75,7 @@ class Drivers:
     """The regions of one environment variable, in order."""
 
     name: str
-    regions: tuple[Region, ...]
+    regions: tuple[EnvironmentRange, ...]
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def _drivers(view: StudyView, belief: _Belief, index: int, name: str) -> Drivers
     counts = [sum(place.holds(value) for value in simulated) for place in places]
     averages = belief.parts(view.point, index, within)
     effects = _effects(view, p, counts, averages, belief.parts(view.point, index, within - factor.weights))
-    return Drivers(name, tuple(Region(place.value, place.low, place.high, e) for place, e in zip(places, effects, strict=True)))
+    return Drivers(name, tuple(EnvironmentRange(place.value, place.low, place.high, e) for place, e in zip(places, effects, strict=True)))
 
 
 def _effects(view: StudyView, p: Array, counts: list[int], averages: Prediction, gaps: Prediction) -> list[Effect]:

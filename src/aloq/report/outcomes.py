@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from aloq.quadrature.nodes import averaged_over
+from aloq.report.rare_events import rare_environments
 from aloq.report.study_view import StudyView
-from aloq.report.typical import rare_environments
 
 Array = NDArray[np.float64]
 

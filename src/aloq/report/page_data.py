@@ -15,11 +15,11 @@ from aloq.problem.axes import Axis, ChoiceAxis, IntegerAxis, Log, RealAxis
 from aloq.report.drivers import Drivers, Effect, Event
 from aloq.report.outcomes import Outcomes
 from aloq.report.past_range import past_range
+from aloq.report.rare_events import Heedless
 from aloq.report.sensitivity import GRID, Sensitivity
 from aloq.report.slices import Slice
 from aloq.report.summary import Summary
 from aloq.report.surface import Surface
-from aloq.report.typical import Heedless
 from aloq.report.verdict import Verdict
 from aloq.study.best import Z90, Best
 

@@ -13,11 +13,11 @@ from aloq.problem.problem import Problem
 from aloq.report.drivers import Drivers, Event, drivers, events
 from aloq.report.leaders import Leader, leaders
 from aloq.report.outcomes import Outcomes, outcomes
+from aloq.report.rare_events import Heedless, heedless
 from aloq.report.sensitivity import Sensitivity, sensitivities
 from aloq.report.slices import Slice, slices
 from aloq.report.study_view import StudyView
 from aloq.report.surface import Surface, surface
-from aloq.report.typical import Heedless, heedless
 from aloq.report.verdict import Verdict, verdict
 from aloq.study.best import Best
 from aloq.study.book import Counts

@@ -14,7 +14,7 @@ from aloq.methods.scaled_belief import ScaledBelief
 from aloq.numerics.computing import computing
 from aloq.problem.encoding import Encoding, Factor
 from aloq.report.study_view import StudyView
-from aloq.study.looked_at import seen
+from aloq.study.looked_at import simulated_near
 
 Array = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ def verdict(view: StudyView) -> Verdict | None:
         return None
     encoding = view.study.problem.encoding
     challenger, gain = _challenger(view, view.belief)
-    parts = [(factor, seen(encoding, factor, view.told, view.point)) for factor in encoding.factors]
+    parts = [(factor, simulated_near(encoding, factor, view.told, view.point)) for factor in encoding.factors]
     share = min((float(factor.weights @ there) for factor, there in parts), default=1.0)
     missing = [part for factor, there in parts for part in _missing(encoding, factor, ~there)]
     first = tuple(sorted(missing, key=lambda part: -part.probability)[:MISSING])

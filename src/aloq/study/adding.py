@@ -42,7 +42,7 @@ def added(problem: Problem, policy: Mapping[str, Any], environment: Mapping[str,
         raise StudyError(f"`counts` must be True or False, but is {shown(counts)}.")
     encoding = problem.encoding
     # It gets its number when it is recorded.
-    trial = Trial(-1, encoding.plain_policy(policy), encoding.plain_environment(environment))
+    trial = Trial(-1, encoding.checked_policy(policy), encoding.checked_environment(environment))
     found = returned(problem, trial, value)
     record = {"policy": trial.policy, "environment": trial.environment, **found.fields(), "counts": counts}
     return as_record("result", record)

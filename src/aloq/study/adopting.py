@@ -1,4 +1,6 @@
-"""The trials of a study under a problem that was changed: a wider range, other probabilities, a new formula."""
+"""The trials of a study under a problem that was changed: a wider range, other probabilities, a new
+formula.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,11 @@ if TYPE_CHECKING:
 
 
 def fitted(problem: Problem, measures: tuple[str, ...], entries: Sequence[Entry]) -> tuple[list[Entry], Array]:
-    """Return the entries with their values under another problem, and their points there, (asked, D).
+    """Return the entries with their values under another problem, and their points there, (asked,
+    D).
 
-    `measures` are those that were told. Raises if an entry does not fit. A dropped one need not, and
-    then has a point of NaN.
+    `measures` are those that were told. Raises if an entry does not fit. A dropped one need not,
+    and then has a point of NaN.
     """
     if any(entry.status == "told" for entry in entries) and problem.measures != measures:
         raise StudyError(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from aloq.methods.scaled_belief import ScaledBelief
 
 
-class Answers:
+class StudyAnswers:
     """The questions that a study answers. `Study` adds what changes it."""
 
     _problem: Problem
@@ -44,7 +44,7 @@ class Answers:
 
         Ctrl-C waits until it ends, and no other thread computes meanwhile.
         """
-        with interrupts.held(), interrupts.taken(self._computing):
+        with interrupts.delayed(), interrupts.taken(self._computing):
             yield
 
     def best(
@@ -58,9 +58,9 @@ class Answers:
         `environment` asks for the best under another distribution of the same variables,
         `objective` under another one, such as CVaR(0.05), `value` under another formula for what
         the measures are worth, and `subject_to` under other constraints ({} for none). None of
-        these needs new simulations. Methods that treat environments as noise refuse the first, those
-        that know only the expectation refuse the second, and those that do not model the measures
-        refuse the third, and constraints on measures.
+        these needs new simulations. Methods that treat environments as noise refuse the first,
+        those that know only the expectation refuse the second, and those that do not model the
+        measures refuse the third, and constraints on measures.
         """
         with self._computation():
             ledger = self._informed("best")

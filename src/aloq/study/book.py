@@ -27,7 +27,7 @@ from aloq.study.journal.record import Record, as_record
 from aloq.study.ledger import Entry, Ledger, replay
 from aloq.study.running import interrupts
 from aloq.study.trial import Trial
-from aloq.study.verification import Plan
+from aloq.study.verification import VerificationPlan
 
 LOG = logging.getLogger("aloq")
 
@@ -44,8 +44,8 @@ class Book:
     """A ledger and, if a path is given, its journal.
 
     `given` makes the header, which says what the study is about. `busy` says whether a run of the
-    study is under way. With `adopt`, a journal may be that of another problem, if its trials fit the
-    new one.
+    study is under way. With `adopt`, a journal may be that of another problem, if its trials fit
+    the new one.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class Book:
         state that they come with was learnt from the wrong value, and is not kept.
         """
         ledger = self.ledger
-        with interrupts.held(), self._lock:
+        with interrupts.delayed(), self._lock:
             self.check_open()
             if self.journal is not None:
                 self.journal.check(ledger.log)
@@ -165,9 +165,12 @@ class Book:
         return copy.deepcopy(trials)
 
     def add(self, reports: Sequence[Record]) -> list[Trial]:
-        """Record results that nobody asked for, in one write. Once this returns, they are on the disk."""
+        """Record results that nobody asked for, in one write.
+
+        Once this returns, they are on the disk.
+        """
         ledger = self.ledger
-        with interrupts.held(), self._lock:
+        with interrupts.delayed(), self._lock:
             self.check_open()
             if self.journal is not None:
                 self.journal.check(ledger.log)
@@ -182,7 +185,7 @@ class Book:
 
     def settle(self, trial: Trial | SupportsIndex, report: dict[str, Any]) -> None:
         """Record the outcome of a trial. Once this returns, the outcome is on the disk."""
-        with interrupts.held(), self._lock:
+        with interrupts.delayed(), self._lock:
             # After a rescue, the report goes to the rescued file, and the error says so.
             if self.closed or self.rescued is None:
                 self.check_open()
@@ -195,13 +198,13 @@ class Book:
 
     def note(self, record: Record) -> None:
         """Record something about fresh simulations. Once this returns, it is on the disk."""
-        with interrupts.held(), self._lock:
+        with interrupts.delayed(), self._lock:
             if self.closed or self.rescued is None:
                 self.check_open()
             self.ledger.apply(as_record("record of a fresh simulation", record))
             self._save("It need not be simulated again: free space or restore access, and go on.")
 
-    def plan(self, number: int) -> Plan:
+    def plan(self, number: int) -> VerificationPlan:
         """Return a plan of fresh simulations as it is now."""
         with self._lock:
             return self.ledger.plans[number]
@@ -213,7 +216,7 @@ class Book:
 
     def correct(self, trial: Trial | SupportsIndex, report: Callable[[Trial], Record]) -> None:
         """Record a correction of a trial that was told or failed. `report` makes it."""
-        with interrupts.held(), self._lock:
+        with interrupts.delayed(), self._lock:
             self.check_open()
             entry = self.ledger.settled(self._id(trial, self.ledger.settled))
             self.ledger.apply(as_record("correction", {"id": entry.trial.id, **report(entry.trial)}))
@@ -223,7 +226,7 @@ class Book:
 
     def stop(self, reason: str) -> None:
         """Record why a run ended early. It is recorded once if nothing has happened since."""
-        with interrupts.held(), self._lock:
+        with interrupts.delayed(), self._lock:
             self.check_open()
             record = as_record("reason to stop", {"event": "stop", "reason": storable(reason)})
             if not self.ledger.log or self.ledger.log[-1] != record:
@@ -263,7 +266,7 @@ class Book:
 
     def close(self) -> bool:
         """Close the journal. Return False if it was closed before."""
-        with interrupts.held(), self._lock:
+        with interrupts.delayed(), self._lock:
             if self.closed:
                 return False
             self.closed = True

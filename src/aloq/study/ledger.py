@@ -29,7 +29,7 @@ from aloq.study.checks import real, shown, storable
 from aloq.study.journal.record import Record, copied, field
 from aloq.study.returned import Kinds, booleans, kinds_with
 from aloq.study.trial import Trial
-from aloq.study.verification import Plan
+from aloq.study.verification import VerificationPlan
 
 Status = Literal["pending", "told", "failed", "dropped"]
 EVENTS = ("ask", "tell", "fail", "add", "amend", "drop", "stop", "adopt", "verify", "verified")
@@ -65,7 +65,7 @@ class Ledger:
         self.entries: list[Entry] = []  # by id
         self.told: list[int] = []  # ids, in the order of telling
         self.failed: list[int] = []  # ids, in the order of failing
-        self.plans: list[Plan] = []  # fresh simulations, which the method does not see
+        self.plans: list[VerificationPlan] = []  # fresh simulations, which the method does not see
         self.added = 0  # trials that nobody asked for
         self.corrections = 0  # so far
         self._failure_value = failure_value
@@ -100,7 +100,7 @@ class Ledger:
         elif event == "fail":
             self._settle(record, status="failed", reason=storable(field(record, "reason", str)))
         elif event == "verify":
-            self.plans.append(Plan.of(record))
+            self.plans.append(VerificationPlan.of(record))
             self.log.append(record)
         elif event == "verified":
             self._verified(record)
@@ -179,7 +179,10 @@ class Ledger:
             self._count(number)
 
     def _correct(self, record: Record, **changes: Any) -> None:
-        """Change the outcome of a trial. The order of the others stays, and returns are counted anew."""
+        """Change the outcome of a trial.
+
+        The order of the others stays, and returns are counted anew.
+        """
         entry = self.settled(field(record, "id", int))
         number = entry.trial.id
         new = replace(entry, **changes)
@@ -214,7 +217,9 @@ class Ledger:
             self._beside += not entry.counts
 
     def check_kinds(self, reports: Iterable[Record]) -> None:
-        """Raise StudyError if a result that is about to be added is of another kind than the others."""
+        """Raise StudyError if a result that is about to be added is of another kind than the
+        others.
+        """
         kinds = self._kinds
         for number, report in enumerate(reports, start=len(self.entries)):
             kinds = self._with_kinds(kinds, number, _measures(report, self.measures))

@@ -26,10 +26,10 @@ def looked_at(encoding: Encoding, told: Array, policy: Array) -> float:
     It is that of the part of the environment that was looked at least. `told` holds the pairs that
     returned something, (n, D).
     """
-    return min((float(factor.weights @ seen(encoding, factor, told, policy)) for factor in encoding.factors), default=1.0)
+    return min((float(factor.weights @ simulated_near(encoding, factor, told, policy)) for factor in encoding.factors), default=1.0)
 
 
-def seen(encoding: Encoding, factor: Factor, told: Array, policy: Array) -> Flags:
+def simulated_near(encoding: Encoding, factor: Factor, told: Array, policy: Array) -> Flags:
     """Return which nodes of a part of the environment were simulated near a policy: (N,)."""
     d = encoding.policy_dim
     near = told[np.all(np.abs(told[:, :d] - policy) <= NEAR, axis=1)]

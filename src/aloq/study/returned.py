@@ -52,7 +52,10 @@ def null_as_nan(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def returned(problem: Problem, trial: Trial, given: Any, way_out: str = "") -> Returned:
-    """Return value and measures of a trial. Raises StudyError if `given` does not fit the problem."""
+    """Return value and measures of a trial.
+
+    Raises StudyError if `given` does not fit the problem.
+    """
     valuation = problem.valuation
     if valuation is None:
         if isinstance(given, Mapping):
@@ -110,7 +113,10 @@ def _true_or_false(value: Any) -> bool:
 
 
 def kinds_with(kinds: Kinds, trial: int, measures: Mapping[str, float]) -> Kinds:
-    """Return the kinds of measures with those of one more trial. Raises StudyError if they differ."""
+    """Return the kinds of measures with those of one more trial.
+
+    Raises StudyError if they differ.
+    """
     found = dict(kinds)
     for name, value in measures.items():
         if math.isnan(value):

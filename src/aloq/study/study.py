@@ -25,7 +25,7 @@ from aloq.methods import registry
 from aloq.methods.interface import Method
 from aloq.problem.problem import Problem
 from aloq.study.adding import added, table_added
-from aloq.study.answers import Answers
+from aloq.study.answers import StudyAnswers
 from aloq.study.arguments import (
     check_executor,
     check_heeded,
@@ -40,14 +40,14 @@ from aloq.study.arguments import (
 from aloq.study.best import Best, recommended_at_once
 from aloq.study.book import Book, Counts
 from aloq.study.checks import whole
-from aloq.study.drafting import Drafts
 from aloq.study.journal import header
 from aloq.study.journal.file import begun
 from aloq.study.journal.record import Record
+from aloq.study.next_trials import NextTrials
 from aloq.study.returned import Told, returned
 from aloq.study.running import interrupts
 from aloq.study.running.learning_process import LearningProcess
-from aloq.study.running.loop import PATIENCE, RunPlan, Target
+from aloq.study.running.loop import PATIENCE, RunPlan, RunTarget
 from aloq.study.running.outcome import Simulate
 from aloq.study.running.progress import Show
 from aloq.study.running.session import Session
@@ -61,17 +61,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Study(Answers):
+class Study(StudyAnswers):
     """Asks for simulations, is told what they returned, and knows the policy believed best.
 
     `journal` names a file that keeps the study from process to process. If the file exists, the
     study continues from it. The same `seed` and the same returns give the same trials. `method` is
     an object, or a name that `aloq run --method` knows. Without it, or with "aloq", the best known
-    one is used, or that which was best when the journal was begun. With `adopt`, an existing journal
-    may be that of another problem: a range was widened, probabilities corrected, a formula changed.
-    All its trials must fit the new one. Use the study as a context manager, or call `close()`, to
-    let another process open the file. A new study of this process on the same file closes the older
-    one, unless that one's `optimize` is under way.
+    one is used, or that which was best when the journal was begun. With `adopt`, an existing
+    journal may be that of another problem: a range was widened, probabilities corrected, a formula
+    changed. All its trials must fit the new one. Use the study as a context manager, or call
+    `close()`, to let another process open the file. A new study of this process on the same file
+    closes the older one, unless that one's `optimize` is under way.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class Study(Answers):
         Each takes pending trials into account.
         """
         count = 1 if n is None else whole("n", n, least=1)
-        with interrupts.held():
+        with interrupts.delayed():
             trials = list(self._ask(count, count, to_user=True))
         return trials[0] if n is None else trials
 
@@ -179,8 +179,8 @@ class Study(Answers):
         with interrupts.taken(self._computing):
             self._book.check_open()
             known = self._book.known()
-            drafts = Drafts(known, self._method, self._seed, learner).make(n)
-            while records := list(itertools.islice(drafts, together)):
+            to_ask = NextTrials(known, self._method, self._seed, learner).make(n)
+            while records := list(itertools.islice(to_ask, together)):
                 yield from self._book.hand_out(records, to_user, known.corrections)
 
     def tell(self, trial: Trial | SupportsIndex, value: Told, *, seconds: float | None = None) -> None:
@@ -200,8 +200,8 @@ class Study(Answers):
         """Add a result that nobody asked for: of an old run, or of a colleague. Return its trial.
 
         `value` is a number, or a dict if the problem has measures. The pair must be one that the
-        problem can express. The result is known at once, but is not among the `evaluations`,
-        unless it `counts`. What is added twice is there twice. Once this returns, it is on the disk.
+        problem can express. The result is known at once, but is not among the `evaluations`, unless
+        it `counts`. What is added twice is there twice. Once this returns, it is on the disk.
         """
         return self._book.add([added(self._problem, policy, environment, value, counts)])[0]
 
@@ -209,9 +209,9 @@ class Study(Answers):
         """Add the rows of a table with columns as `trials()` gives them, and return their trials.
 
         `table` is a DataFrame, a dict of columns, or the path of a CSV file. Columns are
-        `policy.NAME`, `environment.NAME`, and `value` or `measure.NAME`, or plain names of variables
-        and measures. Rows with a `state` other than told are left out, and so are other columns. If
-        a row is wrong, nothing is added.
+        `policy.NAME`, `environment.NAME`, and `value` or `measure.NAME`, or plain names of
+        variables and measures. Rows with a `state` other than told are left out, and so are other
+        columns. If a row is wrong, nothing is added.
         """
         return self._book.add(table_added(self._problem, table, counts))
 
@@ -252,37 +252,32 @@ class Study(Answers):
     ) -> None:
         """Simulate until the study holds `evaluations` returns in all.
 
-        Trials that an earlier process left pending come first.
+        Trials that an earlier process left pending come first. Ctrl-C ends the run, and what was
+        told is kept. Until a first simulation succeeds, a mistake in the simulator (a TypeError,
+        say) ends it too, and is not recorded. docs/howto/robustness.md has the details.
 
-        simulate    gets a policy and an environment, two dicts, and returns a number, or a dict of
-                    the problem's measures. If it raises, or returns something else, the trial has
-                    failed, and the study continues.
+        simulate    gets a policy and an environment, two dicts. It returns a number, or a dict of
+                    the problem's measures; all else is a failed trial, and the study continues.
         parallel    number of simulations that run at once. If more than one, each runs in its own
-                    process. The simulator must then be a function at the top level of a module (or
-                    cloudpickle must be installed), and a script that calls `optimize` needs a main
-                    guard.
-        executor    an executor of concurrent.futures, or a function that makes one. It then runs
-                    the simulations, `parallel` of them at once.
-        timeout     seconds after which a simulation is ended and counts as failed. With a timeout,
-                    each simulation runs in its own process.
+                    process: the simulator must be a function at the top level of a module (or
+                    cloudpickle installed), and a script needs a main guard.
+        executor    an executor of concurrent.futures that runs them, or a function that makes one.
+        timeout     seconds after which a simulation, then in its own process, is ended and fails.
         retries     how often a failed simulation is tried again.
         patience    how many failures in a row end the run.
-        progress    True shows how the run goes: as a bar in a terminal and in a notebook, elsewhere
-                    as a line on stderr every half minute at most, and one at the end. "force" shows
-                    the bar everywhere. False shows nothing.
-        until       when the run ends before: an `aloq.Until`, or a function of the study that
-                    returns True, or the reason as a text, to end it.
+        progress    True shows a bar in a terminal and in a notebook, elsewhere now and then a line
+                    on stderr. "force" shows the bar everywhere. False shows nothing.
+        until       an `aloq.Until`, or a function of the study that returns True, or the reason as
+                    a text, to end the run before.
         callbacks   functions of (study, trial), called after every told or failed trial. An
                     exception ends the run; what was told is kept.
-
-        Until a first simulation succeeds, a mistake in the simulator (a TypeError, a KeyError, a
-        return that is no number) ends the run at once and is not recorded. Ctrl-C ends the run too;
-        what was told is kept. docs/howto/robustness.md has the details.
         """
         stopping = Stopping(check_until(until), self, lambda: self._book.known().history())
         calls = tuple(partial(callback, self) for callback in check_callbacks(callbacks))
         plan = RunPlan(check_simulate(simulate), evaluations, parallel, retries, patience, stopping.reason, calls)
-        executor, timeout = check_executor(executor), check_timeout(timeout)
+        self._run(plan, check_executor(executor), check_timeout(timeout), progress)
+
+    def _run(self, plan: RunPlan, executor: Executors, timeout: float | None, progress: Show) -> None:
         self._book.check_open()
         with self._session.alone():
             parts = (self._ask, self._standing, self._book.left_over())
@@ -292,7 +287,7 @@ class Study(Answers):
 
     def _standing(self) -> Best | None:
         """Return what is recommended now, if that takes no learning and no waiting; else None."""
-        with interrupts.held():
+        with interrupts.delayed():
             if not self._computing.acquire(blocking=False):
                 return None
             try:
@@ -328,7 +323,7 @@ class Study(Answers):
         executor, timeout = check_executor(executor), check_timeout(timeout)
         self._book.check_open()
 
-        def carry_out(target: Target, left: list[Trial], plan: RunPlan) -> None:
+        def carry_out(target: RunTarget, left: list[Trial], plan: RunPlan) -> None:
             self._session.carry_out(target, nothing_more, lambda: None, left, plan, executor, timeout, progress)
 
         with self._session.alone():
@@ -339,7 +334,7 @@ class Study(Answers):
 
         The study can no longer ask or tell. A run in another thread ends.
         """
-        with interrupts.held():
+        with interrupts.delayed():
             if self._book.close():
                 self._session.wake()
 

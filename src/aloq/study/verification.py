@@ -25,7 +25,8 @@ from aloq.study.journal.record import field as read
 
 WHOLE, DRAWN = "whole", "drawn"  # kinds of plans
 
-# Two answers agree unless a difference like theirs comes by chance less than once in a hundred times.
+# Two answers agree unless a difference like theirs comes by chance less than once in a hundred
+# times.
 _WIDER = float(ndtri(0.995) / ndtri(0.95))
 _Z90 = float(ndtri(0.95))
 # Differences below this part of the spread of all returns are rounding.
@@ -78,14 +79,17 @@ def _counted(count: int) -> str:
 Found = tuple[float, float, tuple[float, float]]  # mean, its standard deviation, interval
 
 
-class Outcome(NamedTuple):
-    """The result of a fresh simulation. Without a value it failed, and no failure value is given."""
+class FreshReturn(NamedTuple):
+    """The result of a fresh simulation.
+
+    Without a value it failed, and no failure value is given.
+    """
 
     value: float | None
 
 
 @dataclass(frozen=True)
-class Run:
+class FreshRun:
     """A simulation that a plan asks for."""
 
     environment: dict[str, Any]
@@ -95,7 +99,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Plan:
+class VerificationPlan:
     """Fresh simulations of a policy, and their outcomes so far."""
 
     policy: dict[str, Any]
@@ -106,11 +110,11 @@ class Plan:
     lowest: Extreme  # the same, by all simulations
     highest: Extreme
     believed: tuple[float, float] | None
-    runs: tuple[Run, ...]
-    outcomes: Mapping[int, Outcome] = field(default_factory=dict)
+    runs: tuple[FreshRun, ...]
+    outcomes: Mapping[int, FreshReturn] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, record: Record) -> Plan:
+    def of(cls, record: Record) -> VerificationPlan:
         """Read the record of a plan."""
         believed = read(record, "believed", (dict, type(None)))
         return cls(
@@ -130,12 +134,12 @@ class Plan:
         """The numbers of the runs without an outcome."""
         return [number for number in range(len(self.runs)) if number not in self.outcomes]
 
-    def with_outcome(self, record: Record, value: float | None) -> Plan:
+    def with_outcome(self, record: Record, value: float | None) -> VerificationPlan:
         """Return the plan with the outcome of one of its runs."""
         number = read(record, "run", int)
         if number not in self.pending:
             raise StudyError(f"A fresh simulation has one outcome, and its plan has {len(self.runs)} runs, but run {number} came.")
-        return replace(self, outcomes={**self.outcomes, number: Outcome(value)})
+        return replace(self, outcomes={**self.outcomes, number: FreshReturn(value)})
 
     def sample(self, scale: float, alike: bool) -> Sample:
         """Return what the runs returned, divided by `scale`.
@@ -183,7 +187,7 @@ def key(environment: Mapping[str, Any]) -> str:
     return json.dumps(environment, sort_keys=True)
 
 
-def result(plans: Sequence[Plan], known: Sequence[tuple[str, float]], repeats: bool) -> Verification | None:
+def result(plans: Sequence[VerificationPlan], known: Sequence[tuple[str, float]], repeats: bool) -> Verification | None:
     """Return what the finished ones of a policy's plans say, or None if they say nothing.
 
     known     keys of environments in which the study simulated the policy, and the returns
@@ -201,7 +205,8 @@ def result(plans: Sequence[Plan], known: Sequence[tuple[str, float]], repeats: b
     else:
         noisy = not (repeats if same.deterministic is None else same.deterministic)
         mean, std, ends = _pooled(done, scale, noisy, alike=min(values) == max(values))
-    # No average is beyond the returns that it is made of, and returns beyond the bounds are not reckoned with.
+    # No average is beyond the returns that it is made of, and returns beyond the bounds are not
+    # reckoned with.
     mean, low, high = (float(np.clip(number, bounds[0] / scale, bounds[1] / scale)) * scale for number in (mean, *ends))
     count = sum(len(plan.outcomes) for plan in done)
     return Verification(
@@ -217,17 +222,17 @@ def result(plans: Sequence[Plan], known: Sequence[tuple[str, float]], repeats: b
     )
 
 
-def _values(plans: Sequence[Plan]) -> list[float]:
+def _values(plans: Sequence[VerificationPlan]) -> list[float]:
     return [outcome.value for plan in plans for outcome in plan.outcomes.values() if outcome.value is not None]
 
 
-def _bounds(plans: Sequence[Plan]) -> tuple[float, float]:
+def _bounds(plans: Sequence[VerificationPlan]) -> tuple[float, float]:
     """Return the lowest and the highest return that is reckoned with."""
     ends = [end.value for plan in plans if not plan.whole for end in (plan.low, plan.high, plan.lowest, plan.highest)]
     return min(_values(plans) + ends), max(_values(plans) + ends)
 
 
-def _widened(plans: list[Plan]) -> list[Plan]:
+def _widened(plans: list[VerificationPlan]) -> list[VerificationPlan]:
     """Return the plans, with other extremes if nothing but one value was ever returned."""
     seen = {*_values(plans), *(end.value for plan in plans for end in (plan.lowest, plan.highest))}
     if len(seen) > 1 or not _values(plans) or plans[-1].whole:
@@ -237,7 +242,7 @@ def _widened(plans: list[Plan]) -> list[Plan]:
     return [replace(plan, lowest=replace(plan.lowest, value=low), highest=replace(plan.highest, value=high)) for plan in plans]
 
 
-def repeats_of(plans: Sequence[Plan], known: Sequence[tuple[str, float]]) -> Repeats:
+def repeats_of(plans: Sequence[VerificationPlan], known: Sequence[tuple[str, float]]) -> Repeats:
     """Return all returns of a policy by environment."""
     groups: dict[str, list[float]] = {}
     fresh = [(key(plan.runs[number].environment), outcome.value) for plan in plans for number, outcome in sorted(plan.outcomes.items())]
@@ -247,7 +252,7 @@ def repeats_of(plans: Sequence[Plan], known: Sequence[tuple[str, float]]) -> Rep
     return Repeats(groups)
 
 
-def _complete(plans: Sequence[Plan], same: Repeats, scale: float, noisy: bool) -> Found:
+def _complete(plans: Sequence[VerificationPlan], same: Repeats, scale: float, noisy: bool) -> Found:
     """Return the weighted sum over the whole support.
 
     Environments whose simulations failed are left out. With noise, each return has the same
@@ -265,7 +270,7 @@ def _complete(plans: Sequence[Plan], same: Repeats, scale: float, noisy: bool) -
     return mean, std, (mean - half, mean + half)
 
 
-def _pooled(plans: Sequence[Plan], scale: float, noisy: bool, alike: bool) -> Found:
+def _pooled(plans: Sequence[VerificationPlan], scale: float, noisy: bool, alike: bool) -> Found:
     """Return the mean of the plans' estimates, weighted by their simulations."""
     samples = [plan.sample(scale, alike) for plan in plans]
     counts = np.array([len(sample.values) for sample in samples])
@@ -278,10 +283,10 @@ def _pooled(plans: Sequence[Plan], scale: float, noisy: bool, alike: bool) -> Fo
     return mean, (high - low) / (2 * _Z90) if math.isnan(std) else std, (low, high)
 
 
-def _run(record: Any) -> Run:
+def _run(record: Any) -> FreshRun:
     if not isinstance(record, dict):
         raise StudyError("The runs of a plan must be objects.")
-    return Run(read(record, "environment", dict), _number(record, "mass"), _number(record, "chance"), _number(record, "predicted"))
+    return FreshRun(read(record, "environment", dict), _number(record, "mass"), _number(record, "chance"), _number(record, "predicted"))
 
 
 def _extreme(record: Record, name: str) -> Extreme:

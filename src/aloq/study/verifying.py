@@ -19,7 +19,7 @@ from aloq.methods.interface import Method, ShowsBelief
 from aloq.problem.errors import AloqError, StudyError
 from aloq.problem.objective import Expectation
 from aloq.problem.problem import Problem
-from aloq.quadrature.population import Population, population
+from aloq.quadrature.population import WeightedEnvironments, population
 from aloq.quadrature.verification import design, extreme
 from aloq.study.best import recommended
 from aloq.study.book import Book, Counts
@@ -29,7 +29,7 @@ from aloq.study.question import question
 from aloq.study.returned import Told, returned
 from aloq.study.running.loop import RunPlan
 from aloq.study.trial import Trial
-from aloq.study.verification import DRAWN, WHOLE, Plan, Verification, key, repeats_of, result
+from aloq.study.verification import DRAWN, WHOLE, Verification, VerificationPlan, key, repeats_of, result
 
 NEAR = 10  # similar pairs that tell how far a return may be from others
 _TOGETHER = 1024  # environments that a belief is asked about at once
@@ -49,7 +49,7 @@ class PlanTarget:
         self._book, self._number = book, number
 
     @property
-    def _plan(self) -> Plan:
+    def _plan(self) -> VerificationPlan:
         return self._book.plan(self._number)
 
     @property
@@ -198,7 +198,9 @@ class Planner:
                 return self._record(WHOLE, runs) if runs else None
         return self._drawn(ledger, people, left)
 
-    def _listed(self, people: Population, done: Sequence[Plan], left: int, deterministic: bool | None) -> list[Record] | None:
+    def _listed(
+        self, people: WeightedEnvironments, done: Sequence[VerificationPlan], left: int, deterministic: bool | None
+    ) -> list[Record] | None:
         """Return the runs that complete a finite support, or repeat it where there may be noise.
 
         Return None if there are too few left for each environment.
@@ -221,7 +223,7 @@ class Planner:
         mass = people.probabilities.tolist()
         return [{"environment": environments[j], "mass": mass[j], "chance": 1.0, "predicted": 0.0} for j in numbers]
 
-    def _drawn(self, ledger: Ledger, people: Population, left: int) -> Record:
+    def _drawn(self, ledger: Ledger, people: WeightedEnvironments, left: int) -> Record:
         mean, std = self._returns(ledger, people.theta)
         count = min(left, len(people.theta) - 1)
         chosen = design(people.probabilities, people.even, mean, std, people.theta, count, [self._seed, len(ledger.plans), 7])

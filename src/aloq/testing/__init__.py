@@ -1,7 +1,8 @@
 """Checks for classes of your own: a method, a model and its beliefs, a rule, a kernel, a task.
 
-Each check raises an AssertionError at the first rule that does not hold. The message says the rule, what came, and the way
-out. They need no test framework: call them from your own tests. aloq's own classes pass the same checks.
+Each check raises an AssertionError at the first rule that does not hold. The message says the rule,
+what came, and the way out. They need no test framework: call them from your own tests. aloq's own
+classes pass the same checks.
 """
 
 from __future__ import annotations

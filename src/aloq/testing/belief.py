@@ -31,15 +31,17 @@ from aloq.testing.problems import problems as small_problems
 from aloq.testing.requirement import bits, finite, left_alone, noting, require, require_written
 
 TOLD, POLICIES, PAIRS, ROOM = 10, 6, 6, 4
-# Of the largest variance. A variance is a difference, and noise of 1e-8 of it leaves half of the digits.
+# Of the largest variance. A variance is a difference, and noise of 1e-8 of it leaves half of the
+# digits.
 ROUNDING = 1e-6
 
 
 def check_belief_model(model: BeliefModel, problems: Mapping[str, Problem] | None = None, samples: int = 4, exact: bool = True) -> None:
     """Check a model and its beliefs on small data of several problems.
 
-    `samples` is what `learn` is told. A belief is `exact` where `variance_reduction` is what `awaiting` does, and where the
-    covariance of a policy with itself is its variance. Say False where one of them is an approximation.
+    `samples` is what `learn` is told. A belief is `exact` where `variance_reduction` is what
+    `awaiting` does, and where the covariance of a policy with itself is its variance. Say False
+    where one of them is an approximation.
     """
     require_written(model, hashable=False)
     for name, problem in (problems or small_problems()).items():
@@ -52,7 +54,10 @@ def check_belief_model(model: BeliefModel, problems: Mapping[str, Problem] | Non
 
 
 def check_learning(model: BeliefModel, encoding: Encoding, history: History, samples: int) -> State:
-    """What is learnt is the same each time, plain JSON, and known to the model as being learnt. Returns it."""
+    """What is learnt is the same each time, plain JSON, and known to the model as being learnt.
+
+    Returns it.
+    """
     name, seed = type(model).__name__, [0, 1]
     with left_alone(f"{name}.learn", history=history, seed=seed):
         state = model.learn(encoding, history, None, samples, seed)
@@ -162,7 +167,9 @@ def _answers(belief: Any, pi: jax.Array, x: jax.Array) -> dict[str, jax.Array]:
 
 
 def check_shapes(name: str, now: Mapping[str, Array]) -> None:
-    """Every answer has its shape, with the same leading axis, and is finite; variances are not negative."""
+    """Every answer has its shape, with the same leading axis, and is finite; variances are not
+    negative.
+    """
     s, m, q = len(now["noise"]), POLICIES, PAIRS
     shapes = {"rounding": (s,), "noise": (s,), "mean": (s, m), "mean of mean_and_variance": (s, m), "variance": (s, m)}
     shapes |= {"between": (s, m, m), "between others": (s, 2, m), "pair mean": (s, q), "pair variance": (s, q)}
@@ -214,7 +221,9 @@ def check_covariance(name: str, now: Mapping[str, Array], exact: bool) -> None:
 
 
 def check_awaiting(name: str, now: Mapping[str, Array], exact: bool) -> None:
-    """A pair that is out changes no mean, raises no variance, and does what `variance_reduction` says."""
+    """A pair that is out changes no mean, raises no variance, and does what `variance_reduction`
+    says.
+    """
     slack, before, reduction = _slack(now), now["variance"], now["variance_reduction"]
     gap = np.max(np.abs(now["mean after"] - now["mean"]))
     require(
@@ -268,7 +277,9 @@ def check_tables(belief: Any, pi: NDArray[np.float64], theta: NDArray[np.float64
 
 
 def check_explanations(belief: Any, encoding: Encoding, pi: Array, x: Array, now: Mapping[str, Array]) -> None:
-    """What a belief says for reports has its shape; over all nodes of a factor it is the belief itself."""
+    """What a belief says for reports has its shape; over all nodes of a factor it is the belief
+    itself.
+    """
     s, dim, grid = len(now["noise"]), x.shape[1], np.linspace(0, 1, 5)
     factor = next(factor for factor in encoding.factors if factor.columns)
     found = {name: np.asarray(value) for name, value in _explanations(belief, pi, x, grid, factor.weights).items()}

@@ -26,7 +26,8 @@ def check_environment_rule(
 ) -> None:
     """Check a rule by the belief that a model forms about a small problem with few environments.
 
-    Say `avoids_taken=False` of a rule that takes environments as they come: a study then moves the pair aside.
+    Say `avoids_taken=False` of a rule that takes environments as they come: a study then moves the
+    pair aside.
     """
     require(
         isinstance(rule, EnvironmentRule),

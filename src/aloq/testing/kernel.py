@@ -22,10 +22,12 @@ ROUNDING = 1e-9  # of the largest number in a comparison: a thousand times what 
 
 
 def check_kernel(kernel: Kernel, policy_dim: int = 2, environment_dim: int = 2) -> None:
-    """Check that a kernel is a covariance function, and that it can be averaged over the environment.
+    """Check that a kernel is a covariance function, and that it can be averaged over the
+    environment.
 
-    It is applied to so many columns of the policy and of the environment, each of which is independent of the others. Give
-    other numbers where the kernel has columns of its own. Its hyperparameters are drawn from their priors.
+    It is applied to so many columns of the policy and of the environment, each of which is
+    independent of the others. Give other numbers where the kernel has columns of its own. Its
+    hyperparameters are drawn from their priors.
     """
     require(
         isinstance(kernel, Kernel),
@@ -90,7 +92,9 @@ def check_diagonal(structure: Structure, hyper: Hyper, u: NDArray[np.float64]) -
 
 
 def check_parts(structure: Structure, hyper: Hyper, u: NDArray[np.float64]) -> None:
-    """The part of the policy times the parts of the environment's columns is the whole, summed over terms."""
+    """The part of the policy times the parts of the environment's columns is the whole, summed over
+    terms.
+    """
     v, d = u[::-1], structure.policy_dim
     parts = policy_parts(structure, hyper, jnp.asarray(u[:, :d]), jnp.asarray(v[:, :d]))
     for c in structure.environment_columns:
@@ -139,7 +143,10 @@ def check_gradients(structure: Structure, zeta: NDArray[np.float64], u: NDArray[
 
 
 def _points(dim: int) -> NDArray[np.float64]:
-    """(2·POINTS, dim). Points in a row show best that a function is no kernel: at random they are far apart."""
+    """(2·POINTS, dim).
+
+    Points in a row show best that a function is no kernel: at random they are far apart.
+    """
     some = np.random.default_rng(0).uniform(size=(POINTS, dim))
     some[1] = some[0]
     return np.concatenate([some, np.tile(np.linspace(0, 1, POINTS)[:, None], (1, dim))])

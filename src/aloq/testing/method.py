@@ -17,7 +17,7 @@ from aloq.problem.errors import ProblemError
 from aloq.problem.problem import Problem
 from aloq.study.study import Study
 from aloq.study.trial import Trial
-from aloq.testing.play import Question, check_state, check_suggestion, play, suggested
+from aloq.testing.play import MethodCall, check_state, check_suggestion, play, suggested
 from aloq.testing.problems import problems as small_problems
 from aloq.testing.problems import value_at
 from aloq.testing.requirement import bits, finite, left_alone, noting, require, require_written
@@ -40,11 +40,12 @@ def check_method(
     avoids_taken: bool = True,
     recommends_simulated: bool = True,
 ) -> None:
-    """Check a method on several problems, in studies of so many `evaluations`: give more where its first design is longer.
+    """Check a method on several problems, in studies of so many `evaluations`: give more where its
+    first design is longer.
 
-    Say `avoids_taken=False` if it may suggest a pair that is out or has failed, as one that draws environments as they come
-    does: a study then moves the pair aside. Say `recommends_simulated=False` if it may recommend a policy that was never
-    simulated.
+    Say `avoids_taken=False` if it may suggest a pair that is out or has failed, as one that draws
+    environments as they come does: a study then moves the pair aside. Say
+    `recommends_simulated=False` if it may recommend a policy that was never simulated.
     """
     require_written(method, hashable=False)
     given = problems or small_problems()
@@ -58,14 +59,14 @@ def check_method(
         check_returns(method, problem.encoding, evaluations, recommends_simulated)
 
 
-def check_asked(method: Method, question: Question, avoids_taken: bool, recommends_simulated: bool) -> None:
+def check_asked(method: Method, call: MethodCall, avoids_taken: bool, recommends_simulated: bool) -> None:
     """Everything that a method can be asked, when some pairs were told, one failed and one is out."""
-    check_repeatable(method, question)
-    check_answers(method, question, recommends_simulated)
+    check_repeatable(method, call)
+    check_answers(method, call, recommends_simulated)
     if avoids_taken:
-        check_avoids_taken(method, question)
-    check_batches(method, question, avoids_taken)
-    check_learning(method, question)
+        check_avoids_taken(method, call)
+    check_batches(method, call, avoids_taken)
+    check_learning(method, call)
 
 
 def check_served(method: Method, problem: Problem) -> None:
@@ -78,15 +79,15 @@ def check_served(method: Method, problem: Problem) -> None:
     )
 
 
-def check_repeatable(method: Method, question: Question) -> None:
-    """The same question has the same answer, bit for bit, also with the state read from JSON."""
-    first = method.suggest(*question.arguments)
-    method.suggest(*replace(question, seed=question.seed + 1).arguments)  # so that nothing is remembered from the last call
-    again = method.suggest(*question.arguments)
+def check_repeatable(method: Method, call: MethodCall) -> None:
+    """The same call has the same answer, bit for bit, also with the state read from JSON."""
+    first = method.suggest(*call.arguments)
+    method.suggest(*replace(call, seed=call.seed + 1).arguments)  # so that nothing is remembered from the last call
+    again = method.suggest(*call.arguments)
     way_out = "Draw all random numbers from np.random.default_rng([seed, history.asked]), and keep nothing outside the state"
     _require_alike(method, first, again, "A method must give the same suggestion for the same arguments", way_out)
-    written = replace(question, state=json.loads(json.dumps(question.state)))
-    method.suggest(*replace(question, seed=question.seed + 1).arguments)
+    written = replace(call, state=json.loads(json.dumps(call.state)))
+    method.suggest(*replace(call, seed=call.seed + 1).arguments)
     way_out = "Put into the state only what JSON can hold: lists for tuples, texts for keys"
     _require_alike(method, first, method.suggest(*written.arguments), "A state must mean the same after JSON", way_out)
 
@@ -97,10 +98,13 @@ def _require_alike(method: Method, first: Suggestion, second: Suggestion, rule: 
     require(alike and json.dumps(first.state) == json.dumps(second.state), rule, f"{type(method).__name__} gave {what}", way_out)
 
 
-def check_answers(method: Method, question: Question, recommends_simulated: bool) -> None:
-    """Predictions and recommendations are finite, repeatable, and change no argument. A method may refuse to predict."""
-    d, told = question.encoding.policy_dim, question.history.told
-    best = _recommended(method, question)
+def check_answers(method: Method, call: MethodCall, recommends_simulated: bool) -> None:
+    """Predictions and recommendations are finite, repeatable, and change no argument.
+
+    A method may refuse to predict.
+    """
+    d, told = call.encoding.policy_dim, call.history.told
+    best = _recommended(method, call)
     if recommends_simulated:
         require(
             np.any(np.all(told[:, :d] == best.policy, axis=1)),
@@ -108,16 +112,16 @@ def check_answers(method: Method, question: Question, recommends_simulated: bool
             f"{type(method).__name__} recommends {best.policy}",
             "Choose among `history.policies(encoding.policy_dim)`, or say `recommends_simulated=False`",
         )
-    others = question.encoding.snap_policies(np.random.default_rng(1).uniform(size=(4, d)))
+    others = call.encoding.snap_policies(np.random.default_rng(1).uniform(size=(4, d)))
     try:
-        check_prediction(method, question, np.concatenate([best.policy[None], others]))
+        check_prediction(method, call, np.concatenate([best.policy[None], others]))
     except ProblemError:  # a refusal in words, as by a policy gradient
         return
 
 
-def check_prediction(method: Method, question: Question, policies: Array) -> None:
+def check_prediction(method: Method, call: MethodCall, policies: Array) -> None:
     """A mean and a standard deviation for each policy, the same each time."""
-    encoding, history, state, seed = question.arguments
+    encoding, history, state, seed = call.arguments
     name, shape = type(method).__name__, (len(policies),)
     with left_alone(f"{name}.predict", history=history, state=state, policies=policies):
         found = method.predict(encoding, history, state, seed, policies)
@@ -128,16 +132,16 @@ def check_prediction(method: Method, question: Question, policies: Array) -> Non
         "Guard divisions and roots",
     )
     require(
-        bits(found) == bits(method.predict(*question.arguments, policies)),
+        bits(found) == bits(method.predict(*call.arguments, policies)),
         "A method must predict the same for the same arguments",
         f"{name} predicted something else the second time",
         "Draw all random numbers from np.random.default_rng([seed, history.asked])",
     )
 
 
-def _recommended(method: Method, question: Question) -> Recommendation:
+def _recommended(method: Method, call: MethodCall) -> Recommendation:
     """What a method recommends, if it is a possible policy with finite numbers."""
-    encoding, history, state, seed = question.arguments
+    encoding, history, state, seed = call.arguments
     name = type(method).__name__
     with left_alone(f"{name}.recommend", history=history, state=state):
         best = method.recommend(encoding, history, state, seed)
@@ -156,10 +160,10 @@ def _recommended(method: Method, question: Question) -> Recommendation:
     return best
 
 
-def check_avoids_taken(method: Method, question: Question) -> None:
+def check_avoids_taken(method: Method, call: MethodCall) -> None:
     """A pair that is out, or has failed, is not suggested again."""
-    for outcome, then in (("out for simulation", Question.awaiting), ("reported as failed", Question.failed)):
-        now, seen = question, list(np.concatenate([question.history.pending, question.history.failed]))
+    for outcome, then in (("out for simulation", MethodCall.awaiting), ("reported as failed", MethodCall.failed)):
+        now, seen = call, list(np.concatenate([call.history.pending, call.history.failed]))
         for _ in range(BATCH):
             suggestion = suggested(method, now)
             require(
@@ -171,11 +175,14 @@ def check_avoids_taken(method: Method, question: Question) -> None:
             now, seen = then(now, suggestion), [*seen, suggestion.point]
 
 
-def check_batches(method: Method, question: Question, avoids_taken: bool) -> None:
-    """Suggestions to be made at once are possible, and all different. Nothing to check where a method has no way to make them."""
+def check_batches(method: Method, call: MethodCall, avoids_taken: bool) -> None:
+    """Suggestions to be made at once are possible, and all different.
+
+    Nothing to check where a method has no way to make them.
+    """
     if not isinstance(method, SuggestsMany):
         return
-    for now in (Question.first(question.encoding), question):
+    for now in (MethodCall.first(call.encoding), call):
         batch = _batch(method, now)
         require(
             not avoids_taken or len({suggestion.point.tobytes() for suggestion in batch}) == BATCH,
@@ -191,9 +198,9 @@ def check_batches(method: Method, question: Question, avoids_taken: bool) -> Non
         )
 
 
-def _batch(method: SuggestsMany, question: Question) -> list[Suggestion]:
+def _batch(method: SuggestsMany, call: MethodCall) -> list[Suggestion]:
     """What a method suggests at once, if these are possible pairs, and as many as it was asked for."""
-    encoding, history, state, seed = question.arguments
+    encoding, history, state, seed = call.arguments
     name = type(method).__name__
     with left_alone(f"{name}.suggest_many", history=history, state=state):
         batch = list(method.suggest_many(encoding, history, state, seed, BATCH))
@@ -208,25 +215,28 @@ def _batch(method: SuggestsMany, question: Question) -> list[Suggestion]:
     return batch
 
 
-def check_learning(method: Method, question: Question) -> None:
-    """What is learnt elsewhere is not stale, plain JSON, and the same each time. Nothing to check for other methods."""
+def check_learning(method: Method, call: MethodCall) -> None:
+    """What is learnt elsewhere is not stale, plain JSON, and the same each time.
+
+    Nothing to check for other methods.
+    """
     if not isinstance(method, Learns):
         return
-    encoding, history, state, seed = question.arguments
+    encoding, history, state, seed = call.arguments
     name = type(method).__name__
     with left_alone(f"{name}.learn", history=history, state=state):
         learnt = method.learn(encoding, history, state, seed)
     check_state(name, learnt)
-    nothing = Question.first(encoding).history
+    nothing = MethodCall.first(encoding).history
     require(
         method.stale(history, None) and not method.stale(history, learnt) and not method.stale(nothing, None),
         "`stale` must be true before anything was learnt, and false afterwards, and while nothing was told",
         f"{name} says {method.stale(history, None)}, {method.stale(history, learnt)} and {method.stale(nothing, None)}",
         "Write into the state how many pairs it has met",
     )
-    method.learn(*replace(question, seed=seed + 1).arguments)
+    method.learn(*replace(call, seed=seed + 1).arguments)
     require(
-        bits(method.learn(*question.arguments)) == bits(learnt),
+        bits(method.learn(*call.arguments)) == bits(learnt),
         "A method must learn the same from the same arguments",
         f"{name} learnt something else the second time",
         "Draw all random numbers from np.random.default_rng([seed, len(history.told)])",
@@ -271,7 +281,7 @@ def check_returns(method: Method, encoding: Encoding, evaluations: int, recommen
         with noting(what):
             check_answers(method, play(method, encoding, evaluations, value), recommends_simulated)
     with noting("one return"):
-        first = Question.first(encoding)
+        first = MethodCall.first(encoding)
         second = first.told(suggested(method, first), 1.0)
         suggested(method, second)
         check_answers(method, second, recommends_simulated)

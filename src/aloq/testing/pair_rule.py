@@ -24,7 +24,8 @@ def check_pair_rule(
 ) -> None:
     """Check a rule by the beliefs that a model forms about small problems.
 
-    Say `avoids_taken=False` of a rule that does not look at what is taken: a study then moves the pair aside.
+    Say `avoids_taken=False` of a rule that does not look at what is taken: a study then moves the
+    pair aside.
     """
     require(
         isinstance(rule, PairRule),

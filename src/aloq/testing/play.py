@@ -18,7 +18,7 @@ from aloq.testing.requirement import left_alone, require
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class MethodCall:
     """What a method is asked with."""
 
     encoding: Encoding
@@ -27,7 +27,7 @@ class Question:
     seed: int = 0
 
     @classmethod
-    def first(cls, encoding: Encoding) -> Question:
+    def first(cls, encoding: Encoding) -> MethodCall:
         """Nothing has happened yet."""
         none = np.zeros((0, encoding.policy_dim + encoding.environment_dim))
         return cls(encoding, History.of(told=none, values=np.zeros(0), pending=none, failed=none, asked=0))
@@ -37,25 +37,27 @@ class Question:
         """Fresh copies, as a study hands them out."""
         return self.encoding, copy.deepcopy(self.history), copy.deepcopy(self.state), self.seed
 
-    def told(self, suggestion: Suggestion, value: float) -> Question:
-        """The next question, after the pair was simulated."""
+    def told(self, suggestion: Suggestion, value: float) -> MethodCall:
+        """The next call, after the pair was simulated."""
         h = self.history
         history = History.of(np.vstack([h.told, suggestion.point]), np.append(h.values, value), h.pending, h.failed, h.asked + 1)
         return replace(self, history=history, state=suggestion.state)
 
-    def failed(self, suggestion: Suggestion) -> Question:
-        """The next question, after the simulation failed."""
+    def failed(self, suggestion: Suggestion) -> MethodCall:
+        """The next call, after the simulation failed."""
         h = self.history
         return replace(self, history=replace(h, failed=np.vstack([h.failed, suggestion.point]), asked=h.asked + 1), state=suggestion.state)
 
-    def awaiting(self, suggestion: Suggestion) -> Question:
-        """The next question, while the pair is out."""
+    def awaiting(self, suggestion: Suggestion) -> MethodCall:
+        """The next call, while the pair is out."""
         return replace(self, history=self.history.awaiting(suggestion.point), state=suggestion.state)
 
 
-def suggested(method: Method, question: Question) -> Suggestion:
-    """What a method suggests, if that is a possible pair, a state of plain JSON, and no argument was changed."""
-    encoding, history, state, seed = question.arguments
+def suggested(method: Method, call: MethodCall) -> Suggestion:
+    """What a method suggests, if that is a possible pair, a state of plain JSON, and no argument
+    was changed.
+    """
+    encoding, history, state, seed = call.arguments
     name = type(method).__name__
     with left_alone(f"{name}.suggest", history=history, state=state):
         suggestion = method.suggest(encoding, history, state, seed)
@@ -85,15 +87,15 @@ def check_state(name: str, state: State) -> None:
         ) from error
 
 
-def play(method: Method, encoding: Encoding, evaluations: int, value: Callable[[Array], float] = value_at) -> Question:
-    """The question after so many suggestions, of which the third failed and the fifth is still out."""
-    question = Question.first(encoding)
+def play(method: Method, encoding: Encoding, evaluations: int, value: Callable[[Array], float] = value_at) -> MethodCall:
+    """The call after so many suggestions, of which the third failed and the fifth is still out."""
+    call = MethodCall.first(encoding)
     for number in range(evaluations):
-        suggestion = suggested(method, question)
+        suggestion = suggested(method, call)
         if number == 2:
-            question = question.failed(suggestion)
+            call = call.failed(suggestion)
         elif number == 4:
-            question = question.awaiting(suggestion)
+            call = call.awaiting(suggestion)
         else:
-            question = question.told(suggestion, value(suggestion.point))
-    return question
+            call = call.told(suggestion, value(suggestion.point))
+    return call

@@ -25,7 +25,9 @@ ROUNDING = 1e-8  # of the largest score: the same sums in another order
 
 
 def check_policy_rule(rule: PolicyRule, problem: Problem | None = None, model: BeliefModel | None = None) -> None:
-    """Check a rule by the belief that a model forms about a small problem, and the rule for the rest of a batch too."""
+    """Check a rule by the belief that a model forms about a small problem, and the rule for the
+    rest of a batch too.
+    """
     require(
         isinstance(rule, PolicyRule),
         "A rule for policies must be a subclass of aloq.acquisition.policy.PolicyRule",
@@ -59,7 +61,9 @@ def check_reference(rule: PolicyRule, case: RuleCase) -> Any:
 
 
 def check_scores(rule: PolicyRule, case: RuleCase, reference: Any) -> None:
-    """A score for each policy, whatever the others are, with finite slopes, also at a policy that was simulated."""
+    """A score for each policy, whatever the others are, with finite slopes, also at a policy that
+    was simulated.
+    """
     name, pi = type(rule).__name__, _candidates(case)
     way_out = "Average over the leading axis of what the belief says: see aloq.acquisition.average"
     shape = np.shape(jax.eval_shape(rule.score, case.belief, pi, reference))

@@ -16,7 +16,9 @@ from aloq.testing.requirement import require
 
 
 def problems() -> Mapping[str, Problem]:
-    """Policies of reals, integers, choices and an archive; environments that are listed, joint, and with a density."""
+    """Policies of reals, integers, choices and an archive; environments that are listed, joint, and
+    with a density.
+    """
     from scipy import stats
 
     weather = Samples(np.array([[0.0, 5.0], [1.0, 5.0], [1.0, 7.0], [2.0, 3.0]]), names=["wind", "mass"])

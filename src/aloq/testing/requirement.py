@@ -30,7 +30,10 @@ def noting(what: str) -> Iterator[None]:
 
 
 def require_written(thing: Any, hashable: bool) -> None:
-    """Check that an object survives JSON, as in a journal. What is compiled in must be hashable too."""
+    """Check that an object survives JSON, as in a journal.
+
+    What is compiled in must be hashable too.
+    """
     name = type(thing).__name__
     again = from_json(json.loads(json.dumps(to_json(thing), allow_nan=False)))
     require(
@@ -57,7 +60,9 @@ def _hash(thing: Any) -> int | None:
 
 @contextmanager
 def left_alone(who: str, **arguments: Any) -> Iterator[None]:
-    """Check that a call changes none of its arguments: arrays, and dataclasses or plain JSON of them."""
+    """Check that a call changes none of its arguments: arrays, and dataclasses or plain JSON of
+    them.
+    """
     before = {name: bits(argument) for name, argument in copy.deepcopy(arguments).items()}
     yield
     for name, argument in arguments.items():

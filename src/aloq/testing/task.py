@@ -17,7 +17,9 @@ ROUNDING = 1e-9  # of the largest return: sums in another order
 
 
 def check_task(task: Task) -> None:
-    """Check that a task's simulator gives numbers, that their average is `expected`, and that nothing is better than `best`."""
+    """Check that a task's simulator gives numbers, that their average is `expected`, and that
+    nothing is better than `best`.
+    """
     with noting(f"the task {task.name!r}"):
         encoding = task.problem.encoding
         check_simulator(task, encoding)
@@ -40,7 +42,10 @@ def check_simulator(task: Task, encoding: Encoding) -> None:
 
 
 def check_expectation(task: Task, encoding: Encoding) -> None:
-    """The true expected return is finite. Where environments are listed, it is their weighted sum."""
+    """The true expected return is finite.
+
+    Where environments are listed, it is their weighted sum.
+    """
     policies = [encoding.decode_policy(x) for x in pairs(encoding, POLICIES)[:, : encoding.policy_dim]]
     found = task.expected(policies)
     require(

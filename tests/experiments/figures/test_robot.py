@@ -25,7 +25,10 @@ HURT = damage({"front_right": "shortened", "back_left": "removed"})
 
 
 def test_the_robot_stands_on_the_floor() -> None:
-    """Feet touch z = 0, and the body is where the engine has it. A polygon cuts a sphere short by less than 2 mm."""
+    """Feet touch z = 0, and the body is where the engine has it.
+
+    A polygon cuts a sphere short by less than 2 mm.
+    """
     robot = settled(NONE)
     polygons = [polygon for surface in surfaces(robot) for polygon in surface.polygons]
     assert {polygon.shape for polygon in polygons} == {(4, 3)}

@@ -194,11 +194,11 @@ def test_places_where_no_journal_can_be(path: Path, problem: Problem) -> None:
 
 
 def test_a_method_that_json_cannot_hold_leaves_no_file(path: Path, problem: Problem) -> None:
-    class Unregistered(Alert):
+    class UnregisteredMethod(Alert):
         pass
 
     with pytest.raises(ValueError, match="registered"):
-        Study(problem, Unregistered(), journal=path)
+        Study(problem, UnregisteredMethod(), journal=path)
     assert alone(path) == []
 
 

@@ -74,7 +74,7 @@ def test_measures_come_back_from_a_cluster(cluster: Any) -> None:
 def test_a_simulator_that_hangs_on_a_worker_is_ended(cluster: Any, problem: Problem) -> None:
     study = Study(problem, Alert(), seed=3)
     with distributed.Client(cluster) as client:
-        study.optimize(study_stub.hanging, 4, executor=client.get_executor(), parallel=2, timeout=0.5, progress=False)
+        study.optimize(study_stub.hanging, 4, executor=client.get_executor(), parallel=2, timeout=2, progress=False)
     table = study.trials()
     assert set(table["state"][table["policy.gait"] <= 4]) == {"failed"}
     assert set(table["state"][table["policy.gait"] > 4]) == {"told"}

@@ -17,7 +17,7 @@ from study_processes import LONGEST, end, environment, eventually, line, start
 
 from aloq.study.journal.file import read
 from aloq.study.running import interrupts
-from aloq.study.running.interrupts import held, released
+from aloq.study.running.interrupts import delayed, released
 from aloq.study.study import Study
 
 
@@ -37,11 +37,11 @@ def press() -> None:
 def test_what_is_held_is_done_first_and_one_interrupt_comes_of_many(capfd: pytest.CaptureFixture[str]) -> None:
     done = []
 
-    @held()
+    @delayed()
     def change() -> None:
         press()
         done.append(1)
-        with held():
+        with delayed():
             press()
             press()
         done.append(2)
@@ -64,7 +64,7 @@ def test_in_a_stretch_that_is_released_it_comes_at_once_and_only_once() -> None:
             press()
             done.append("left")
 
-    @held()
+    @delayed()
     def run() -> None:
         try:
             simulate()
@@ -80,7 +80,7 @@ def test_in_a_stretch_that_is_released_it_comes_at_once_and_only_once() -> None:
 def test_one_that_was_held_back_comes_where_it_is_released() -> None:
     done = []
 
-    @held()
+    @delayed()
     def run() -> None:
         press()
         done.append("held")
@@ -95,12 +95,12 @@ def test_one_that_was_held_back_comes_where_it_is_released() -> None:
 def test_what_is_held_within_a_released_stretch_is_done_first() -> None:
     done = []
 
-    @held()
+    @delayed()
     def tell() -> None:
         press()
         done.append("told")
 
-    @held()
+    @delayed()
     @released()
     def run() -> None:
         tell()
@@ -114,7 +114,7 @@ def test_what_is_held_within_a_released_stretch_is_done_first() -> None:
 def test_one_that_was_caught_comes_again() -> None:
     done = []
 
-    @held()
+    @delayed()
     def run() -> None:
         with released():
             try:
@@ -132,7 +132,7 @@ def test_whoever_catches_one_and_goes_on_gets_another(monkeypatch: pytest.Monkey
     monkeypatch.setattr(interrupts, "_GRACE", 0.01)
     done = []
 
-    @held()
+    @delayed()
     @released()
     def stubborn() -> None:
         try:
@@ -150,7 +150,7 @@ def test_whoever_catches_one_and_goes_on_gets_another(monkeypatch: pytest.Monkey
 
 
 def test_an_error_is_not_hidden_and_does_not_hide_the_interrupt() -> None:
-    @held()
+    @delayed()
     def fail() -> None:
         press()
         raise ValueError("no space")
@@ -167,21 +167,21 @@ def test_handlers_of_the_user_s_own_are_called_and_kept() -> None:
         calls.append(number)
 
     before = signal.signal(signal.SIGINT, note)
-    with held():
+    with delayed():
         press()
         assert calls == []
         with released():
             assert calls == [signal.SIGINT]
             press()
     assert calls == [signal.SIGINT] * 2
-    with held():
+    with delayed():
         signal.signal(signal.SIGINT, before)  # what a simulator sets stays
     assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_threads_and_programs_that_ignore_it_are_left_alone() -> None:
     def elsewhere() -> None:
-        with held(), released():
+        with delayed(), released():
             seen.append(signal.getsignal(signal.SIGINT))
 
     seen: list[object] = []
@@ -189,7 +189,7 @@ def test_threads_and_programs_that_ignore_it_are_left_alone() -> None:
     thread.start()
     thread.join()
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with held(), released():
+    with delayed(), released():
         seen.append(signal.getsignal(signal.SIGINT))
         press()
     signal.signal(signal.SIGINT, before)
@@ -199,9 +199,9 @@ def test_threads_and_programs_that_ignore_it_are_left_alone() -> None:
 def test_a_fork_is_interrupted_as_before() -> None:
     code = """
 import os, signal
-from aloq.study.running.interrupts import held
+from aloq.study.running.interrupts import delayed
 try:
-    with held():
+    with delayed():
         if os.fork() == 0:
             signal.raise_signal(signal.SIGINT)
             os._exit(3)

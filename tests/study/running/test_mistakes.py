@@ -1,4 +1,6 @@
-"""A simulator that is wrong, not one that fails: the run ends at once, and nothing of it stays in the study."""
+"""A simulator that is wrong, not one that fails: the run ends at once, and nothing of it stays in
+the study.
+"""
 
 from __future__ import annotations
 

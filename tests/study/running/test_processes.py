@@ -198,7 +198,9 @@ PARALLEL = "Study(make_problem(), Alert(), journal=sys.argv[1], seed=3).optimize
 
 
 def test_a_parallel_study_killed_at_random_moments_loses_nothing(path: Path) -> None:
-    """What the journal shows after one kill is there after the next; nothing is told twice; benchmarks/kills.py kills more often."""
+    """What the journal shows after one kill is there after the next; nothing is told twice;
+    benchmarks/kills.py kills more often.
+    """
     before: dict[object, object] = {}
     for more in (3, 6, 4):
         process = start(PARALLEL, path)

@@ -16,7 +16,9 @@ def expected(setting: tuple[float, ...], name: str = "arm-breakage") -> float:
 
 
 def with_first_joint(first: float) -> tuple[float, float, float]:
-    """The setting that touches the target with a given first joint: a triangle of two links, by the law of cosines."""
+    """The setting that touches the target with a given first joint: a triangle of two links, by the
+    law of cosines.
+    """
     elbow = BASE + LINK * np.exp(1j * np.pi * first)
     span = TARGET - elbow
     bend = np.arccos(abs(span) / (2 * LINK))  # of the second link away from the straight line to the target

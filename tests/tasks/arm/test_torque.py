@@ -24,12 +24,16 @@ def policy(torques: Any) -> dict[str, float]:
 
 @pytest.mark.parametrize("torques", [*np.random.default_rng(0).random((20, 3)), (0.2, 0.3, 0.1), (0.6, 0.45, 0.45), (1.0, 1.0, 1.0)])
 def test_the_expected_cost_is_the_integral(torques: Any) -> None:
-    """The last but one moves the tip over the target, where the distance has a kink that costs both rules accuracy."""
+    """The last but one moves the tip over the target, where the distance has a kink that costs both
+    rules accuracy.
+    """
     assert load("arm-torque").expected([policy(torques)])[0] == pytest.approx(mean_torque_cost(torques), abs=1e-4)
 
 
 def test_the_best_by_a_grid_and_local_search() -> None:
-    """Torques up to .5 break nothing; beyond, a torque costs 200 a unit more, which less distance does not repay."""
+    """Torques up to .5 break nothing; beyond, a torque costs 200 a unit more, which less distance
+    does not repay.
+    """
     rigidity = 0.5 + (np.arange(64) + 0.5) / 128
     best = load("arm-torque").best
     assert best == pytest.approx(least_distance(0.5, rigidity), abs=5e-3)  # the midpoint rule errs so much
@@ -103,7 +107,9 @@ def test_a_rigidity_out_of_range_is_refused(law: Any, message: str) -> None:
 
 
 def test_the_baseline_tells_rigidities_apart() -> None:
-    """Its cost is the distance from where full rigidity takes it, and falls strictly with the rigidity."""
+    """Its cost is the distance from where full rigidity takes it, and falls strictly with the
+    rigidity.
+    """
     rigidity = np.linspace(0.5, 1.0, 501)
     costs = torque.baseline_return(rigidity)
     np.testing.assert_allclose(costs, [100 * abs(tip([0.25 / r] * 3) - tip([0.25] * 3)) for r in rigidity], atol=1e-9)

@@ -1,4 +1,5 @@
-"""A machine without libGL, which the wheel of DART needs: all but the hexapod works, and the hexapod says what to install.
+"""A machine without libGL, which the wheel of DART needs: all but the hexapod works, and the
+hexapod says what to install.
 
 A package `dartpy` that raises what the real one raises there is put before it, in another process.
 """
@@ -90,8 +91,8 @@ def test_the_command_line_lists_tasks_and_runs_the_others(bare: dict[str, str], 
 
 def test_all_experiments_but_that_of_the_hexapod_are_run(bare: dict[str, str]) -> None:
     code = """
-from aloq.experiments.reproduce import Plan, jobs
-found = {job.target for job in jobs(Plan("all", runs=1, smoke=True), print)}
+from aloq.experiments.reproduce import Reproduction, jobs
+found = {job.target for job in jobs(Reproduction("all", runs=1, smoke=True), print)}
 assert {"branin", "arm-collision"} <= found and "hexapod" not in found, found
 """
     done = python(bare, "-c", code)

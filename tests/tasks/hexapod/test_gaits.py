@@ -13,10 +13,10 @@ from aloq import tasks
 from aloq.problem.errors import ProblemError
 from aloq.problem.variables import Archive
 from aloq.tasks.hexapod import elites, simulate, task, truth
-from aloq.tasks.hexapod.search import GaitSearch, Outcome, evaluate, search
+from aloq.tasks.hexapod.search import GaitOutcome, GaitSearch, evaluate, search
 
 
-def play(genes: np.ndarray) -> Outcome:
+def play(genes: np.ndarray) -> GaitOutcome:
     """No physics: a quarter falls, the others have contacts and a distance that the genes decide."""
     if genes[0] < 5:
         return None
@@ -33,7 +33,7 @@ def test_every_cell_keeps_the_farthest(tmp_path: Path) -> None:
     pytest.importorskip("ribs")
     tried: list[np.ndarray] = []
 
-    def trial(genes: np.ndarray) -> Outcome:
+    def trial(genes: np.ndarray) -> GaitOutcome:
         tried.append(genes)
         return play(genes)
 
@@ -127,7 +127,9 @@ def test_policies_are_the_gaits_that_cross_the_line_intact() -> None:
 
 @pytest.mark.hexapod
 def test_expected_is_the_weighted_sum_of_simulations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The farthest walker, simulated here in each of nine conditions; then the same from the disk, without any simulation."""
+    """The farthest walker, simulated here in each of nine conditions; then the same from the disk,
+    without any simulation.
+    """
     monkeypatch.setenv("ALOQ_CACHE", str(tmp_path))
     loaded = tasks.load("hexapod-rear")
     policy = task.policy(int(np.argmax(elites.shipped().distance)))

@@ -76,15 +76,18 @@ def test_standing_still_stays_still() -> None:
     before = np.array(robot.skeleton.getPositions())
     for _ in simulate.steps(robot, np.zeros(36)):
         assert not simulate.fallen(robot)
-    # The last link is .14 m long, and the foot reaches half its radius of .025 m beyond. Contacts correct penetration by 1 mm/s at most.
+    # The last link is .14 m long, and the foot reaches half its radius of .025 m beyond. Contacts
+    # correct penetration by 1 mm/s at most.
     assert before[5] == pytest.approx(0.1525, abs=1e-3)
     np.testing.assert_allclose(robot.skeleton.getPositions(), before, atol=2e-3)
 
 
 @pytest.mark.hexapod
 def test_a_symmetric_gait_walks_straight() -> None:
-    """Legs on the right swing the other way round, so half a period later they mirror those on the left. Contacts are solved one after
-    the other, which breaks the symmetry a little: it may stray by a tenth of its way."""
+    """Legs on the right swing the other way round, so half a period later they mirror those on the
+    left. Contacts are solved one after the other, which breaks the symmetry a little: it may stray
+    by a tenth of its way.
+    """
     gait = TRIPOD.reshape(6, 2, 3).copy()
     gait[3:] = gait[2::-1]
     gait[3:, 0, 1] = (gait[3:, 0, 1] + 0.5) % 1
@@ -100,7 +103,10 @@ def test_a_symmetric_gait_walks_straight() -> None:
 @pytest.mark.hexapod
 @pytest.mark.parametrize(("hurt", "mirrored"), [({}, {}), ({"front_left": "removed"}, {"front_right": "removed"})])
 def test_a_gait_and_its_mirror_image_walk_alike(hurt: dict[str, str], mirrored: dict[str, str]) -> None:
-    """The legs on the other side do the same. Hips turn the other way there: what was the wave's lower part becomes its upper one."""
+    """The legs on the other side do the same.
+
+    Hips turn the other way there: what was the wave's lower part becomes its upper one.
+    """
     for gait in controllers(4):
         image = gait.reshape(6, 2, 3)[::-1].copy()
         image[:, 0, 1] = (image[:, 0, 1] - image[:, 0, 2]) % 1
@@ -112,7 +118,10 @@ def test_a_gait_and_its_mirror_image_walk_alike(hurt: dict[str, str], mirrored: 
 
 @pytest.mark.hexapod
 def test_energy_does_not_explode() -> None:
-    """Standing, it is m g z = 3.7 J or so. The joints' limit of 7 rad/s leaves legs of .25 m, of .244 kg each, some 3 J in all."""
+    """Standing, it is m g z = 3.7 J or so.
+
+    The joints' limit of 7 rad/s leaves legs of .25 m, of .244 kg each, some 3 J in all.
+    """
     for controller in controllers(8):
         robot = simulate.settled(NONE)
         for _ in simulate.steps(robot, controller):

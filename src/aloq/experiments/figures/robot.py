@@ -26,7 +26,7 @@ _TURN = np.linspace(0, 2 * np.pi, _SIDES + 1)
 
 
 @dataclass(frozen=True, eq=False)
-class Surface:
+class ColouredPolygons:
     """Polygons of one colour."""
 
     polygons: tuple[Array, ...]
@@ -40,10 +40,10 @@ class Frame:
     time: float
     forward: float  # metres from where it started
     fell: str  # why it has fallen by now; empty if it has not
-    surfaces: tuple[Surface, ...]
+    surfaces: tuple[ColouredPolygons, ...]
 
 
-def surfaces(robot: Robot) -> tuple[Surface, ...]:
+def surfaces(robot: Robot) -> tuple[ColouredPolygons, ...]:
     """Return the robot in its present pose.
 
     A shortened leg is orange. If a leg is missing, its hip is red.
@@ -78,7 +78,7 @@ def _frames(robot: Robot, controller: ArrayLike, stride: int) -> Iterator[Frame]
             yield Frame(time, forward(robot) - start, fell, surfaces(robot))
 
 
-def _leg(robot: Robot, leg: int, state: str) -> list[Surface]:
+def _leg(robot: Robot, leg: int, state: str) -> list[ColouredPolygons]:
     side, colour, last = 1.0 if leg < 3 else -1.0, LEG_COLOURS.get(state, BLUE), tibia(state)
     links: list[tuple[Link, tuple[float, float, float]]] = [(COXA, (0, side, 0)), (FEMUR, (0, side, 0)), (last, (0, 0, -1))]
     found = []
@@ -93,8 +93,8 @@ def _pose(body: object) -> Array:
     return np.array(body.getTransform().matrix())  # type: ignore[attr-defined]
 
 
-def _moved(polygons: list[Array], pose: Array, colour: str) -> Surface:
-    return Surface(tuple(polygon @ pose[:3, :3].T + pose[:3, 3] for polygon in polygons), colour)
+def _moved(polygons: list[Array], pose: Array, colour: str) -> ColouredPolygons:
+    return ColouredPolygons(tuple(polygon @ pose[:3, :3].T + pose[:3, 3] for polygon in polygons), colour)
 
 
 def _box(size: tuple[float, float, float]) -> list[Array]:

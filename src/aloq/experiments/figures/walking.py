@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aloq.experiments.figures.robot import Frame, Surface
+from aloq.experiments.figures.robot import ColouredPolygons, Frame
 from aloq.report.drawing import BLACK, BLUE, GREY, ORANGE, VERMILION, blank
 from aloq.tasks.hexapod.truth import LINE
 
@@ -112,7 +112,7 @@ def _flat(across: Span, deep: Span) -> Array:
     return np.array([[left, near, 0], [right, near, 0], [right, far, 0], [left, far, 0]])
 
 
-def _place(axes: Any, surfaces: Sequence[Surface]) -> None:
+def _place(axes: Any, surfaces: Sequence[ColouredPolygons]) -> None:
     """Draw the robot and its shadow.
 
     All polygons are one collection, so nearer ones hide farther ones.
@@ -140,7 +140,7 @@ def _shaded(colour: str, polygon: Array) -> Array:
     return np.clip(base * (0.55 + 0.6 * facing), 0, 1)
 
 
-def _explain(axes: Any, surfaces: Sequence[Surface]) -> None:
+def _explain(axes: Any, surfaces: Sequence[ColouredPolygons]) -> None:
     from matplotlib.patches import Patch
 
     meanings = {BLUE: "intact leg", ORANGE: "shortened leg", VERMILION: "missing leg"}

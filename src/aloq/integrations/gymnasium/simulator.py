@@ -18,7 +18,7 @@ import gymnasium
 import numpy as np
 
 from aloq.integrations.gymnasium.settings import Attribute, Constructor, Env, Option, Setting
-from aloq.integrations.gymnasium.trajectory import Measures, Trajectory, averaged, made, named, plain_measures
+from aloq.integrations.gymnasium.trajectory import Measures, Trajectory, averaged, made, named, names_or_function
 from aloq.integrations.gymnasium.watch import watch
 from aloq.problem.errors import ProblemError
 from aloq.problem.spaces import check_names
@@ -72,6 +72,12 @@ def simulator(
     The first simulations run some episodes again with one environment variable changed. If that
     variable never has an effect, a SimulatorWarning says so.
     """
+    _check_arguments(make_env, policy, environment, max_steps)
+    chosen = (_seeds(episodes, seeds), dict(options or {}), max_steps, names_or_function(measures))
+    return Simulator(make_env, policy, dict(environment), *chosen)
+
+
+def _check_arguments(make_env: Any, policy: Any, environment: Mapping[str, Setting], max_steps: int | None) -> None:
     if not (isinstance(make_env, str) or callable(make_env)):
         raise ProblemError(
             f"`make_env` must be a name such as 'Pendulum-v1', or a function that makes an environment, but got {make_env!r}."
@@ -81,8 +87,6 @@ def simulator(
     _check_settings(environment)
     if max_steps is not None and max_steps < 1:
         raise ProblemError(f"`max_steps` must be at least 1, but got {max_steps!r}. To go on until the environment ends it, leave it out.")
-    chosen = (_seeds(episodes, seeds), dict(options or {}), max_steps, plain_measures(measures))
-    return Simulator(make_env, policy, dict(environment), *chosen)
 
 
 def _check_settings(environment: Mapping[str, Setting]) -> None:

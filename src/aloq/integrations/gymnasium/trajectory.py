@@ -40,8 +40,11 @@ class Trajectory:
 Measures = tuple[str, ...] | Callable[[Trajectory], Mapping[str, Any]]
 
 
-def plain_measures(measures: Any) -> Measures | None:
-    """Return the argument `measures` of a simulator. Raises if it is neither names nor a function."""
+def names_or_function(measures: Any) -> Measures | None:
+    """Return the argument `measures` of a simulator.
+
+    Raises if it is neither names nor a function.
+    """
     if measures is None or callable(measures):
         return measures
     names = checked_measures(measures)

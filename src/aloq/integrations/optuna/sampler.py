@@ -32,7 +32,7 @@ from aloq.problem.valuation import checked_measures
 from aloq.problem.variables import Real
 from aloq.study.arguments import check_method, check_seed
 from aloq.study.best import Best
-from aloq.study.drafting import others
+from aloq.study.next_trials import others
 
 # Threads of a process ask one after the other, because two that compute at once can deadlock.
 _asking = threading.Lock()
@@ -205,7 +205,10 @@ def _checked(space: Mapping[str, Any]) -> SearchSpace:
 
 
 def _check_formula(problem: Problem) -> None:
-    """Raise if the value depends on a parameter. Its variable may count steps, or number categories."""
+    """Raise if the value depends on a parameter.
+
+    Its variable may count steps, or number categories.
+    """
     used = () if problem.valuation is None else problem.valuation.formula.names
     for name in problem.policy_names:
         if name in used:

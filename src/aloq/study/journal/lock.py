@@ -50,7 +50,7 @@ class LockedFile:
         with contextlib.suppress(OSError):
             note.write_text(f"{self._pid} {platform.node()}\n")
         self._finalizer = weakref.finalize(self, _release, self._fd, note)
-        _HELD.add(self)
+        _LOCKED.add(self)
 
     def read(self) -> bytes:
         with self.reader() as file:
@@ -112,11 +112,11 @@ class LockedFile:
         self._fd = -1
 
 
-_HELD: weakref.WeakSet[LockedFile] = weakref.WeakSet()
+_LOCKED: weakref.WeakSet[LockedFile] = weakref.WeakSet()
 
 
 def _forget_all() -> None:
-    for file in list(_HELD):
+    for file in list(_LOCKED):
         file._forget()
 
 

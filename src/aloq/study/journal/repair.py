@@ -46,7 +46,7 @@ def repair(path: str | os.PathLike[str]) -> Repair:
     alone.
     """
     path = Path(path)
-    with _held(path) as file:
+    with _locked(path) as file:
         try:
             with file.reader() as old:
                 return Repair(len(_read(old, str(path)).records), (), (), None)
@@ -63,7 +63,7 @@ def upgrade(path: str | os.PathLike[str]) -> Path | None:
     Return where the old file is, or None if there was nothing to do.
     """
     path = Path(path)
-    with _held(path) as file:
+    with _locked(path) as file:
         with file.reader() as old:
             contents = _read(old, str(path))
         if contents.header is None or contents.header["schema"] == header.SCHEMA:
@@ -73,7 +73,7 @@ def upgrade(path: str | os.PathLike[str]) -> Path | None:
 
 
 @contextmanager
-def _held(path: Path) -> Iterator[LockedFile]:
+def _locked(path: Path) -> Iterator[LockedFile]:
     with opened(path):
         pass  # raises the right error if the file is missing; the lock would create it
     with closing(LockedFile(path)) as file:

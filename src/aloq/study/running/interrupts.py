@@ -3,7 +3,7 @@
 Python raises KeyboardInterrupt between any two instructions of the main thread. It may come in the
 middle of a change, of a computation, or of the clean-up that an earlier interrupt began. The
 interpreter crashes at its end if JAX was interrupted while it compiled, or if another thread
-computes with JAX. So code that must not be cut short runs under `held`. Inside it, code that may
+computes with JAX. So code that must not be cut short runs under `delayed`. Inside it, code that may
 take long and may be interrupted runs under `released`.
 
 Only the main thread receives signals. In other threads, nothing here has any effect. The same holds
@@ -81,7 +81,7 @@ _gate: _Gate | None = None  # the gate that is installed, if any
 
 
 @contextmanager
-def held() -> Iterator[None]:
+def delayed() -> Iterator[None]:
     """Delay Ctrl-C until the end of this block.
 
     It then comes once, however often it was pressed.
@@ -126,7 +126,8 @@ def _placed() -> Iterator[None]:
 
 @contextmanager
 def released() -> Iterator[None]:
-    """Let Ctrl-C interrupt this block, inside a `held` one. A delayed interrupt comes at its start.
+    """Let Ctrl-C interrupt this block, inside a `delayed` one. A delayed interrupt comes at its
+    start.
 
     The interrupt comes once: the code that leaves the block because of it is not interrupted again.
     If something in the block caught it, it comes again at the end. Python itself catches it where

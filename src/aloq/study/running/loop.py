@@ -53,7 +53,7 @@ class RunPlan:
             object.__setattr__(self, name, whole(name, getattr(self, name), least))
 
 
-class Target(Protocol):
+class RunTarget(Protocol):
     """What a run of simulations adds to: a study, or one plan of its `verify`."""
 
     @property
@@ -215,7 +215,7 @@ def checked(problem: Problem, trial: Trial, outcome: Outcome) -> Outcome:
     return outcome
 
 
-def run(study: Target, flight: Flight, prefetch: Prefetch, plan: RunPlan, report: Report) -> str:
+def run(study: RunTarget, flight: Flight, prefetch: Prefetch, plan: RunPlan, report: Report) -> str:
     """Keep trials in flight until the study holds `plan.evaluations` returns.
 
     Return why the run ended before, or "". What is in flight then is waited for.
@@ -253,19 +253,19 @@ def run(study: Target, flight: Flight, prefetch: Prefetch, plan: RunPlan, report
     return ""
 
 
-def _check_open(study: Target) -> None:
+def _check_open(study: RunTarget) -> None:
     if study.closed:
         raise StudyError(
             "A study must stay open while `optimize` or `verify` runs, but it was closed, and the run ended. What was told before is kept."
         )
 
 
-def untried(study: Target) -> bool:
+def untried(study: RunTarget) -> bool:
     """Return whether no simulation of the study has succeeded. Added results do not count."""
     return study.counts.told <= study.added
 
 
-def _check_mistake(study: Target, outcome: Outcome) -> None:
+def _check_mistake(study: RunTarget, outcome: Outcome) -> None:
     """Raise StudyError for a mistake in the simulator, unless some simulation has succeeded.
 
     Nothing is recorded before, so the trial is simulated again once the mistake is mended.
@@ -283,7 +283,7 @@ def _impatient(failures: int, outcome: Outcome) -> StudyError:
     return StudyError(f"{many} failed. Mend the simulator, or have more `patience`; the last reason was:\n{outcome.reason}")
 
 
-def _settle(study: Target, trial: Trial, outcome: Outcome, report: Report) -> FinishedTrial:
+def _settle(study: RunTarget, trial: Trial, outcome: Outcome, report: Report) -> FinishedTrial:
     """Tell an outcome. Return the trial with it."""
     seconds = None if math.isnan(outcome.seconds) else outcome.seconds
     found = Returned(math.nan, {})

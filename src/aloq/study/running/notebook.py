@@ -14,7 +14,7 @@ _PAUSE = 0.2  # seconds between two changes of the cell
 _BAR = '<div style="font-family:inherit"><progress value="{told}" max="{total}" style="width:min(24em,60%)"></progress> {text}</div>'
 
 
-class Cell:
+class OutputCell:
     """The output of the cell that runs, changed in place."""
 
     def __init__(self, display: Any) -> None:
@@ -33,10 +33,10 @@ class Cell:
         self._due = time.monotonic() + _PAUSE
 
 
-def cell() -> Cell | None:
+def cell() -> OutputCell | None:
     """Return the output of the cell that runs, or None outside of notebooks."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if getattr(shell, "kernel", None) is None:  # IPython in a terminal has none
         return None
-    return Cell(importlib.import_module("IPython.display").display)
+    return OutputCell(importlib.import_module("IPython.display").display)

@@ -143,7 +143,7 @@ class _Bar:
 class _Cell:
     """A bar in a notebook."""
 
-    def __init__(self, cell: notebook.Cell, start: Moment) -> None:
+    def __init__(self, cell: notebook.OutputCell, start: Moment) -> None:
         self._cell, self._clock = cell, _Clock(start.told)
         self.show(start)
 

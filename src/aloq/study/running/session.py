@@ -16,7 +16,7 @@ from functools import partial
 from aloq.problem.errors import StudyError
 from aloq.study.running import interrupts, scratch
 from aloq.study.running.learning_process import LearningProcess
-from aloq.study.running.loop import Flight, RunPlan, Target, run, untried
+from aloq.study.running.loop import Flight, RunPlan, RunTarget, run, untried
 from aloq.study.running.prefetch import Prefetch
 from aloq.study.running.progress import Show, Standing, shown
 from aloq.study.running.workers import Executors, Workers
@@ -55,7 +55,7 @@ class Session:
 
     def carry_out(
         self,
-        study: Target,
+        study: RunTarget,
         ask: Ask,
         standing: Standing,
         left: list[Trial],
@@ -97,7 +97,7 @@ class Session:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Refuse a second run while one is under way."""
-        with interrupts.held():
+        with interrupts.delayed():
             if not self._running.acquire(blocking=False):
                 raise StudyError(
                     "One `optimize` or `verify` at a time runs on a study, but another is under way. Wait for it to end, or give it "
@@ -110,7 +110,7 @@ class Session:
                 self._running.release()
 
 
-def _learner(stack: ExitStack, study: Target, parallel: int) -> LearningProcess | None:
+def _learner(stack: ExitStack, study: RunTarget, parallel: int) -> LearningProcess | None:
     if study.method is None or not LearningProcess.needed(study.method, parallel):
         return None
     return stack.enter_context(closing(LearningProcess(study.problem, study.method, study.seed)))

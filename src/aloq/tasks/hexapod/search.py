@@ -27,8 +27,8 @@ from aloq.tasks.hexapod.extra import load as extra
 from aloq.tasks.hexapod.simulate import STEPS, PhysicsError, walk
 
 Genes = NDArray[np.uint8]
-Outcome = tuple[float, NDArray[np.int64]] | None  # distance and contacts; None if the robot fell
-Trial = Callable[[Genes], Outcome]
+GaitOutcome = tuple[float, NDArray[np.int64]] | None  # distance and contacts; None if the robot fell
+Trial = Callable[[Genes], GaitOutcome]
 Report = Callable[[Elites], None]
 
 BATCH = 256  # small, so good gaits soon have offspring, but enough for some dozen processes
@@ -57,7 +57,7 @@ class GaitSearch:
                 raise ProblemError(f"`{name}` must be at least 1, but it is {value}.")
 
 
-def evaluate(genes: Genes) -> Outcome:
+def evaluate(genes: Genes) -> GaitOutcome:
     """Simulate five seconds of the intact robot."""
     try:
         found = walk(genes / GRID)
@@ -137,7 +137,7 @@ def _grid(elites: Elites) -> Any:
     return grid
 
 
-def _enter(grid: Any, genes: Genes, outcomes: list[Outcome]) -> None:
+def _enter(grid: Any, genes: Genes, outcomes: list[GaitOutcome]) -> None:
     alive = [(child, *outcome) for child, outcome in zip(genes, outcomes, strict=True) if outcome is not None]
     if alive:
         children, distances, contacts = map(np.array, zip(*alive, strict=True))

@@ -39,7 +39,7 @@ class Heedless:
     same: bool  # whether the recommendation is the same
 
 
-def typical(weights: Array) -> Flags:
+def likeliest(weights: Array) -> Flags:
     """Return which of some values are the likeliest that make up 95 %: (N,). Ties are all in."""
     order = np.sort(weights / weights.sum())[::-1]
     last = int(np.searchsorted(np.cumsum(order), TYPICAL))
@@ -52,7 +52,7 @@ def rare_environments(encoding: Encoding, theta: Array) -> Flags:
     found = np.zeros(len(theta), bool)
     for factor in encoding.factors:
         if factor.finite and factor.columns:
-            rare = factor.nodes[~typical(factor.weights)]
+            rare = factor.nodes[~likeliest(factor.weights)]
             there = theta[:, list(factor.columns)]
             found |= np.any(np.all(np.abs(there[:, None] - rare[None]) < 1e-9, axis=-1), axis=1)
     return found
@@ -64,7 +64,7 @@ def heedless(view: StudyView) -> Heedless | None:
     None if there are none, or if the method has no belief that answers it.
     """
     problem = view.study.problem
-    environment, kept = _typical_only(problem.environment)
+    environment, kept = _without_rare(problem.environment)
     if view.belief is None or kept >= 1:
         return None
     try:
@@ -79,7 +79,7 @@ def heedless(view: StudyView) -> Heedless | None:
     return Heedless(1 - kept, best, float(mean[0]), float(std[0]), *price, same)
 
 
-def _typical_only(environment: Samples | Mapping[str, Any]) -> tuple[Any, float]:
+def _without_rare(environment: Samples | Mapping[str, Any]) -> tuple[Any, float]:
     """Return the environment without its rare values, and the probability of what is left."""
     if isinstance(environment, Samples):
         return _restricted(environment)
@@ -89,11 +89,11 @@ def _typical_only(environment: Samples | Mapping[str, Any]) -> tuple[Any, float]
 
 def _restricted(law: Any) -> tuple[Any, float]:
     if isinstance(law, Samples) and law.weights is not None:
-        kept = typical(law.weights)
+        kept = likeliest(law.weights)
         return replace(law, points=law.points[kept], weights=law.weights[kept]), float(law.weights[kept].sum() / law.weights.sum())
     if isinstance(law, Discrete | Choice) and law.p is not None:
         p = np.array(law.p)
-        kept = typical(p)
+        kept = likeliest(p)
         values = [value for value, keep in zip(law.values, kept, strict=True) if keep]
         return type(law)(values, p=(p[kept] / p[kept].sum()).tolist()), float(p[kept].sum())
     return law, 1.0

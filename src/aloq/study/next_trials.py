@@ -1,4 +1,4 @@
-"""Drafts of the trials that a study asks for next.
+"""The trials that a study asks for next, as records.
 
 They are made from one copy of its ledger. The ledger itself may grow in the meantime.
 """
@@ -24,7 +24,7 @@ from aloq.study.running.learning_process import LearningProcess
 _OTHERS = 64  # alternatives of each kind to try when a pair must not be asked for
 
 
-class Drafts:
+class NextTrials:
     """Records of the trials to ask for. Each takes the ones before it into account."""
 
     def __init__(self, ledger: Ledger, method: Method, seed: int, learner: LearningProcess | None = None) -> None:
@@ -33,14 +33,14 @@ class Drafts:
         # These are views: trials that were asked for do not change while others are told.
         self._asked, self._entries = ledger.points, ledger.entries
         self._failed = self._asked[ledger.failed]
-        self._drafted = self._asked[:0]  # (k, D)
+        self._made = self._asked[:0]  # (k, D)
         self._records: list[Record] = []
 
     def make(self, count: int) -> Iterator[Record]:
         """Yield `count` more records. The method suggests them all at once if it can."""
         for suggestion in self._suggestions(count):
             checkpoint()
-            yield self._draft(suggestion)
+            yield self._record(suggestion)
 
     def _suggestions(self, count: int) -> Iterator[Suggestion]:
         method = self._method
@@ -55,11 +55,11 @@ class Drafts:
     def _copied(self) -> Record | None:
         return None if self._state is None else copied(self._state)
 
-    def _draft(self, suggestion: Suggestion) -> Record:
+    def _record(self, suggestion: Suggestion) -> Record:
         """Return the trial at the suggested point.
 
-        If that pair is pending already or has failed, or if constraints forbid the policy, the trial
-        is at another point.
+        If that pair is pending already or has failed, or if constraints forbid the policy, the
+        trial is at another point.
         """
         point = self._allowed(check_point(suggestion.point, self._encoding, self._method))
         rng = np.random.default_rng([self._seed, self._history.asked, 4])
@@ -96,11 +96,11 @@ class Drafts:
         number = first_with(x, self._asked)
         if number is not None:
             return self._entries[number].trial.policy
-        number = first_with(x, self._drafted)
+        number = first_with(x, self._made)
         return self._encoding.decode_policy(x) if number is None else self._records[number]["policy"]
 
     def _taken_in(self, record: Record, point: Array) -> Record:
-        self._drafted = np.concatenate([self._drafted, point[None]])
+        self._made = np.concatenate([self._made, point[None]])
         self._records.append(record)
         self._state = record["state"]
         self._history = self._history.awaiting(point)

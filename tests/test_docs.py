@@ -80,7 +80,11 @@ def _others() -> list[str]:
     return [page for page in docs_blocks.pages() if page not in OWN and any(block.language in RUN for block in docs_blocks.blocks(page))]
 
 
-@pytest.mark.parametrize("page", _others())
+# Pages that compile for long. What they show is tested elsewhere too.
+LONG = {"docs/howto/constraints.md", "docs/howto/measures.md", "docs/howto/risk.md"}
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, marks=pytest.mark.slow) if page in LONG else page for page in _others()])
 def test_a_page_runs(page: str) -> None:
     run(page)
 

@@ -27,8 +27,8 @@ MANY_MAPS = 30_000
 QUICK = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false"
 THOROUGH = "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false"
 
-# JAX makes many objects while it traces a function. Looking for garbage each time some hundreds have
-# been made takes a sixteenth of the time.
+# JAX makes many objects while it traces a function. Looking for garbage each time some hundreds
+# have been made takes a sixteenth of the time.
 gc.set_threshold(100_000, 20, 50)
 
 # The same examples on every run, and no deadline: the first call of a JAX function compiles.

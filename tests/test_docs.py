@@ -90,7 +90,9 @@ def test_a_page_runs(page: str) -> None:
 
 
 def test_the_readme_finds_the_speed_that_ice_allows() -> None:
-    """The expected return s - .8 s^2 is best, .3125, at s = .625; without ice one would drive at 2."""
+    """The expected return s - .8 s^2 is best, .3125, at s = .625; without ice one would drive at
+    2.
+    """
     best = run("README.md")["study"].best()
     assert best.policy["speed"] == pytest.approx(0.625, abs=0.1)
     assert best.mean == pytest.approx(0.3125, abs=0.05)

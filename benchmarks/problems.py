@@ -84,7 +84,9 @@ def valley() -> Task:
 
 
 def cliff() -> Task:
-    """A cliff across three policy variables whose place depends on the load, heavy in 3 % of cases."""
+    """A cliff across three policy variables whose place depends on the load, heavy in 3 % of
+    cases.
+    """
     loads = np.linspace(0, 1, 40)
     odds = np.where(loads > 0.8, 0.03 / 8, 0.97 / 32)
 

@@ -21,11 +21,15 @@ ARRAYS = ("gp", "quadrature", "acquisition")
 # compiling crashes the process where there are no more.
 MANY_MAPS = 30_000
 
-# Compiling takes most of the time of a first run of the tests. With these options it takes less
-# than half, while what is compiled takes a tenth longer. JAX reads them when it is first used.
-os.environ.setdefault(
-    "XLA_FLAGS", "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false"
-)
+# Compiling takes most of the time of a first run of the tests. With the first options it takes less
+# than half, while what is compiled takes longer. Slow tests compute for long: the second compile
+# better.
+QUICK = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false"
+THOROUGH = "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false"
+
+# JAX makes many objects while it traces a function. Looking for garbage each time some hundreds
+# have been made takes a sixteenth of the time.
+gc.set_threshold(100_000, 20, 50)
 
 # The same examples on every run, and no deadline: the first call of a JAX function compiles.
 settings.register_profile("aloq", derandomize=True, deadline=None)
@@ -39,9 +43,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Share compiled functions between the processes and runs of the tests: they are found by their
-    content alone.
+    """Compile quickly, and share what is compiled between the processes and runs of the tests.
+
+    JAX reads the options when it is first used. Compiled functions are found by their content.
     """
+    os.environ.setdefault("XLA_FLAGS", THOROUGH if config.getoption("markexpr") == "slow" else QUICK)
     cache: pytest.Cache | None = getattr(config, "cache", None)  # `-p no:cacheprovider` leaves it out
     if cache is not None:
         os.environ.setdefault(CACHE_VARIABLE, str(cache.mkdir("aloq-compiled")))

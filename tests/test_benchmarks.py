@@ -1,4 +1,6 @@
-"""Benchmarks are run by hand, so that what they import from aloq could be renamed without a word."""
+"""Benchmarks are run by hand, so that what they import from aloq could be renamed without a
+word.
+"""
 
 from __future__ import annotations
 

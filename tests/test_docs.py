@@ -80,13 +80,19 @@ def _others() -> list[str]:
     return [page for page in docs_blocks.pages() if page not in OWN and any(block.language in RUN for block in docs_blocks.blocks(page))]
 
 
-@pytest.mark.parametrize("page", _others())
+# Pages that compile for long. What they show is tested elsewhere too.
+LONG = {"docs/howto/constraints.md", "docs/howto/measures.md", "docs/howto/risk.md"}
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, marks=pytest.mark.slow) if page in LONG else page for page in _others()])
 def test_a_page_runs(page: str) -> None:
     run(page)
 
 
 def test_the_readme_finds_the_speed_that_ice_allows() -> None:
-    """The expected return s - .8 s^2 is best, .3125, at s = .625; without ice one would drive at 2."""
+    """The expected return s - .8 s^2 is best, .3125, at s = .625; without ice one would drive at
+    2.
+    """
     best = run("README.md")["study"].best()
     assert best.policy["speed"] == pytest.approx(0.625, abs=0.1)
     assert best.mean == pytest.approx(0.3125, abs=0.05)

@@ -46,6 +46,7 @@ def test_programs_find_the_speed_that_the_rare_load_allows() -> None:
     assert lab.best().mean == pytest.approx(7.25)
 
 
+@pytest.mark.slow
 def test_a_target_is_reproduced() -> None:
     pytest.importorskip("matplotlib")
     run("docs/howto/reproducing.md")
@@ -58,6 +59,7 @@ def test_the_hexapods_pictures_are_drawn() -> None:
     assert {path.name for path in Path.cwd().iterdir()} == {"hexapod.png", "tripod.gif"}
 
 
+@pytest.mark.slow
 def test_what_others_bring_finds_the_speed_that_ice_allows() -> None:
     """The expected return s - .8 s^2 is best, .3125, at s = .625: a policy within .1 of it is worth
     .008 less at most.
@@ -79,6 +81,7 @@ def test_the_example_with_dask_runs() -> None:
     assert run("docs/howto/clusters.md")["study"].counts == (8, 0, 0)
 
 
+@pytest.mark.slow
 def test_the_pendulum_is_held_with_its_payload() -> None:
     """Controllers that are best for the light pendulum let the heavy one fall, and are worth -7; by
     brute force, -1.90 is best.
@@ -89,6 +92,7 @@ def test_the_pendulum_is_held_with_its_payload() -> None:
     assert 0.99 * light + 0.01 * heavy > -3.0
 
 
+@pytest.mark.slow
 def test_optuna_slows_down_for_the_rare_load() -> None:
     """As in the tutorial: 6.57 is best, at a speed of 1.88; the luckiest trial has no load and
     drives fast, for 9.8 in expectation.

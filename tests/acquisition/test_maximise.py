@@ -175,7 +175,9 @@ def test_of_a_box_another_than_the_spent_best_is_found(maximiser: Maximiser) -> 
 
 @pytest.mark.parametrize("maximiser", [MultiStart(), Direct()])
 def test_whole_numbers_and_choices_come_back_feasible(maximiser: Maximiser) -> None:
-    """And best of all 24: many starts visit every one of them, DIRECT within a tenth of the range."""
+    """And best of all 24: many starts visit every one of them, DIRECT within a tenth of the
+    range.
+    """
     here = scene(MIXED)
     every = np.array([[i / 7, *row] for i in range(8) for row in np.eye(3)])
     found = maximised(maximiser, UCB(), here)

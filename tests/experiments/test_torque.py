@@ -17,6 +17,7 @@ def rows() -> list[dict[str, object]]:
     return torque.run(SEED, smoke=True)
 
 
+@pytest.mark.slow
 def test_there_is_a_row_for_each_method(rows: list[dict[str, object]]) -> None:
     assert [row["method"] for row in rows] == ["aloq-paper", "map", "rq-aloq", "aloq", "aloq-measured"]
     keys = ["method", "mean_cost", "share_0_20", "share_20_70", "share_70", "seed", "evaluations"]
@@ -24,6 +25,7 @@ def test_there_is_a_row_for_each_method(rows: list[dict[str, object]]) -> None:
     assert all(row["seed"] == SEED and row["evaluations"] == torque.SMOKE_EVALUATIONS for row in rows)
 
 
+@pytest.mark.slow
 def test_shares_sum_to_one_and_agree_with_the_mean(rows: list[dict[str, object]]) -> None:
     """The tip can be 1.43 m from the target at most, so that no cost exceeds 243."""
     for row in rows:

@@ -1,4 +1,6 @@
-"""Expectation propagation against exact orthant probabilities and long Markov chains of the latent."""
+"""Expectation propagation against exact orthant probabilities and long Markov chains of the
+latent.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,9 @@ def test_the_latent_and_predictions_are_those_of_a_long_chain(variance: float, s
 
 
 def test_the_gradient_is_that_of_differences() -> None:
-    """The evidence is stationary in the sites, so the derivative with fixed sites is the whole one."""
+    """The evidence is stationary in the sites, so the derivative with fixed sites is the whole
+    one.
+    """
     x = np.random.default_rng(3).uniform(size=(6, 2))
     y = np.array([1.0, 1, -1, -1, 1, -1])
     k = covariance(x, 5.0, 0.5)

@@ -28,7 +28,7 @@ class SamplerComparison:
     reference: SampledRun
 
 
-LONG = {"flat", "sharp", "undecided"}  # NUTS takes half a minute on each
+LONG = {"flat", "noisy", "sharp", "undecided"}  # NUTS takes half a minute on each
 
 
 @pytest.fixture(scope="module", params=[pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in CASES])
@@ -78,6 +78,7 @@ def prior() -> Student:
     return Student(jnp.asarray(mean), jnp.diag(jnp.asarray(sd)))
 
 
+@pytest.mark.slow
 def test_without_data_the_posterior_is_the_prior(prior: Student) -> None:
     """A q that is off centre, too narrow and wrongly correlated must not show: 64 chains start in
     the prior and must stay in it.

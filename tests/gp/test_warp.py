@@ -27,7 +27,9 @@ CENTRES = [2.0, 0.0]  # of the log shape, under the hyperpriors of the paper's t
 
 
 def shapes(centre: float, count: int = 9) -> tuple[Array, Array]:
-    """Pairs of shapes within e^(centre ± 1.5), three prior standard deviations: (count², 1) each."""
+    """Pairs of shapes within e^(centre ± 1.5), three prior standard deviations: (count², 1)
+    each.
+    """
     grid = np.exp(centre + np.linspace(-1.5, 1.5, count))
     a, b = np.meshgrid(grid, grid)
     return a.reshape(-1, 1), b.reshape(-1, 1)

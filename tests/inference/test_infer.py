@@ -69,7 +69,9 @@ def test_a_normal_prior_gives_the_closed_form() -> None:
 
 
 def test_two_policies_tell_two_variables_apart() -> None:
-    """Returns a + b x at x = 0 and x = 1: a linear model whose posterior is normal, N(P⁻¹ q, P⁻¹)."""
+    """Returns a + b x at x = 0 and x = 1: a linear model whose posterior is normal, N(P⁻¹ q,
+    P⁻¹).
+    """
 
     def line(policy: dict[str, Any], environment: dict[str, Any]) -> float:
         return environment["a"] + environment["b"] * policy["x"]

@@ -35,7 +35,9 @@ def test_policies_come_for_every_checkpoint_and_repeat() -> None:
 
 @pytest.mark.parametrize("name", ["arm-collision-no-wall", "arm-breakage-no-break"])
 def test_the_target_is_reached_without_the_rare_event(name: str) -> None:
-    """Within 2 cm, as the paper reports of such settings; a tenth of its 10,000 simulations does."""
+    """Within 2 cm, as the paper reports of such settings; a tenth of its 10,000 simulations
+    does.
+    """
     pytest.importorskip("sb3_contrib")
     task = tasks.load(name)
     [(_, policy)] = learn(task, 1000, 0)

@@ -1,4 +1,6 @@
-"""Compiled functions: `jax.jit` where nobody else runs them, and calls by name where somebody does."""
+"""Compiled functions: `jax.jit` where nobody else runs them, and calls by name where somebody
+does.
+"""
 
 from __future__ import annotations
 

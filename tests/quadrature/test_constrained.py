@@ -1,4 +1,6 @@
-"""The belief under constraints, against the same draws evaluated pair by pair and counted by hand."""
+"""The belief under constraints, against the same draws evaluated pair by pair and counted by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ WEIGHTS = np.array([0.6, 0.35, 0.05])
 
 
 def believed(limits: dict[str, float], direction: str = "maximize") -> ScaledBelief:
-    """A belief about a reach and a gap to the wall that were seen at seven pairs, with some error."""
+    """A belief about a reach and a gap to the wall that were seen at seven pairs, with some
+    error.
+    """
     problem = Problem({"x": (0.0, 1.0)}, WALL, direction, measures=("reach", "gap"), value="10 * reach", subject_to=limits)
     told = np.array([[0.1, 0.0], [0.9, 0.0], [0.5, 3 / 7], [0.3, 1.0], [0.7, 3 / 7], [0.2, 0.0], [0.6, 1.0]])
     reach, gap = told[:, 0] ** 2, 0.9 - 0.7 * told[:, 1] - told[:, 0]

@@ -92,7 +92,9 @@ def test_a_small_support_is_exact() -> None:
 
 @pytest.mark.parametrize("objective", [CVaR(0.05), Quantile(0.1), MeanStd(1.0)], ids=str)
 def test_a_large_support_is_near_the_truth(objective: Objective) -> None:
-    """3⁸ combinations in 576 nodes: within a tenth of the standard deviation on average over seeds."""
+    """3⁸ combinations in 576 nodes: within a tenth of the standard deviation on average over
+    seeds.
+    """
     encoding = encoding_of(EIGHT, objective)
     grid = np.stack(np.meshgrid(*[[0.0, 0.5, 1.0]] * 8), axis=-1).reshape(-1, 8)
     p = np.prod(np.select([grid == 0, grid == 0.5], [0.9, 0.08], 0.02), axis=1)

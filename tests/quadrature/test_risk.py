@@ -106,7 +106,9 @@ def test_it_is_what_sorting_gives(objective: Objective, seed: int, exponent: int
 
 @pytest.mark.parametrize("objective", EVERY[1:], ids=str)
 def test_a_million_draws_agree(objective: Any) -> None:
-    """Draws from the nodes by their weights, to within 2 % of the spread; the worst case exactly."""
+    """Draws from the nodes by their weights, to within 2 % of the spread; the worst case
+    exactly.
+    """
     rng = np.random.default_rng(7)
     v, w = rng.gamma(2.0, size=200) * rng.choice([1.0, -4.0], p=[0.95, 0.05], size=200), rng.dirichlet(np.ones(200))
     drawn = np.sort(rng.choice(v, p=w, size=1_000_000))

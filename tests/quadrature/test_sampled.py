@@ -242,7 +242,9 @@ def test_the_formula_is_averaged_over_the_answers_of_several_booleans() -> None:
 
 @pytest.mark.parametrize("objective", [CVaR(0.2), Quantile(0.3), WorstCase(), MeanStd(1.0)])
 def test_for_risk_both_answers_of_a_boolean_are_cases_of_their_own(objective: Objective) -> None:
-    """Drawn answers, 40,000 in each of three environments, and the objective of all of them alike."""
+    """Drawn answers, 40,000 in each of three environments, and the objective of all of them
+    alike.
+    """
     chances = np.array([[0.02, 0.6, 0.0001], [0.5, 0.995, 0.3]])  # of two policies
     weights = np.array([0.5, 0.3, 0.2])
     problem = Problem({"p": (0.0, 1.0)}, {"t": Discrete([0.0, 0.5, 1.0])}, measures=("b",), value="t - 3 * b")

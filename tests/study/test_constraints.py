@@ -41,7 +41,9 @@ def returned(policy: dict[str, Any], environment: dict[str, Any]) -> float:
 
 
 def random_problem(rng: np.random.Generator) -> Problem | None:
-    """Return a problem with up to three random constraints, or None if they contradict each other."""
+    """Return a problem with up to three random constraints, or None if they contradict each
+    other.
+    """
     texts = [
         str(text).format(round(float(rng.uniform(-0.5, 2.5)), 3)) for text in rng.choice(PARTS, size=rng.integers(1, 4), replace=False)
     ]

@@ -16,7 +16,9 @@ BINS = 10
 
 @dataclass(frozen=True)
 class Flat:
-    """The uniform law on [low, high], without what scipy's costs a call: a sampler makes thousands."""
+    """The uniform law on [low, high], without what scipy's costs a call: a sampler makes
+    thousands.
+    """
 
     low: float
     high: float

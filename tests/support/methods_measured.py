@@ -1,4 +1,7 @@
-"""Small studies of a reach up to a wall, whose simulator reports measures. They share compiled programs."""
+"""Small studies of a reach up to a wall, whose simulator reports measures.
+
+They share compiled programs.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Problems with their p(theta) written out node by node, and the belief about fbar by brute force
 over those nodes.
 
-theta, p   (N, e), (N,)   all configurations of the environment, in unit coordinates, and their probabilities
+theta, p   (N, e), (N,)   all configurations of the environment in unit coordinates, their chances
 S          samples of the hyperparameters
 """
 

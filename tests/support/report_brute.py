@@ -50,7 +50,9 @@ class BruteReport:
         return np.concatenate([encoding.encode_policy(policy), encoding.encode_environment(environment)])
 
     def believed(self, policy: dict[str, Any], rows: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation of rows (R, 9) of weights times the cost in each environment."""
+        """Mean and standard deviation of rows (R, 9) of weights times the cost in each
+        environment.
+        """
         return self.combined([policy], rows)
 
     def combined(self, policies: list[dict[str, Any]], rows: Array) -> tuple[Array, Array]:

@@ -1,4 +1,6 @@
-"""Studies to report on: one with a belief that can be checked by hand, and ones that cost nothing."""
+"""Studies to report on: one with a belief that can be checked by hand, and ones that cost
+nothing.
+"""
 
 from __future__ import annotations
 

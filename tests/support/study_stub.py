@@ -214,7 +214,9 @@ class Tensor:
 
 
 class Panic(BaseException):
-    """As what some extension modules raise: no Exception, so that `except Exception` lets it pass."""
+    """As what some extension modules raise: no Exception, so that `except Exception` lets it
+    pass.
+    """
 
 
 class Lazy:

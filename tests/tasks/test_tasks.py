@@ -114,7 +114,9 @@ def test_the_best_of_arm_collision_by_global_optimisation() -> None:
     ],
 )
 def test_known_values(name: str, policy: dict[str, float], value: float, digits: int) -> None:
-    """Values the paper's tables report, or that follow from its definitions, to the digits known."""
+    """Values the paper's tables report, or that follow from its definitions, to the digits
+    known.
+    """
     assert expected(name, **policy) == pytest.approx(value, abs=0.6 * 10**-digits)
 
 

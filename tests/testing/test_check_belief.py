@@ -28,12 +28,13 @@ CHOICES = {"choices": problems()["choices"]}
 @pytest.mark.parametrize(
     ("model", "on"),
     [
-        (Model(), problems()),
+        (Model(), NUMBERS),
+        pytest.param(Model(), problems(), marks=pytest.mark.slow),
         pytest.param(Model(kernel="matern52"), NUMBERS, marks=pytest.mark.slow),
         pytest.param(Model(kernel=Constant() * SE() + Constant() * SE("policy"), warp="none"), CHOICES, marks=pytest.mark.slow),
         (QuadraticModel(), problems()),
     ],
-    ids=["se", "matern52", "main effects", "toy"],
+    ids=["se", "se widely", "matern52", "main effects", "toy"],
 )
 def test_a_model_passes(model: Any, on: Any) -> None:
     check_belief_model(model, on)

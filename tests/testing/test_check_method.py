@@ -26,9 +26,6 @@ NUMBERS = {"numbers": problems()["numbers"]}
 # Environments come at random: the same pair may come again. And the mean of a Gaussian need not
 # have been simulated.
 FREE: dict[str, dict[str, bool]] = {"rq-aloq": {"avoids_taken": False}, "reinforce": {"recommends_simulated": False}}
-# Those that differ from the first in one part are checked on one problem: every other compiles for
-# as long as all of these.
-WIDELY = ("aloq", "naive", "reinforce")
 
 
 def small(method: Any) -> Any:
@@ -42,12 +39,17 @@ def small(method: Any) -> Any:
 
 
 # Their parts pass alone: what is left to check of them takes longer to compile than it tells.
-SLOW = {"us-aloq", "unwarped-aloq", "one-step-aloq", "naive", "wsn"}
+SLOW = {"aloq-paper", "us-aloq", "unwarped-aloq", "one-step-aloq", "naive", "wsn"}
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in names()])
 def test_a_method_passes(name: str) -> None:
-    check_method(small(named(name)), problems() if name in WIDELY else NUMBERS, evaluations=8, **FREE.get(name, {}))
+    check_method(small(named(name)), NUMBERS, evaluations=8, **FREE.get(name, {}))
+
+
+@pytest.mark.parametrize("name", [pytest.param("aloq", marks=pytest.mark.slow), pytest.param("naive", marks=pytest.mark.slow), "reinforce"])
+def test_a_method_passes_on_every_kind_of_problem(name: str) -> None:
+    check_method(small(named(name)), problems(), evaluations=8, **FREE.get(name, {}))
 
 
 def test_methods_with_parts_of_others_pass() -> None:

@@ -67,7 +67,9 @@ class Section(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """The paths of a group in N environments, as functions of the K = 2F + n features of policies."""
+    """The paths of a group in N environments, as functions of the K = 2F + n features of
+    policies.
+    """
 
     joint: tuple[Array, ...]  # (K, p·N), for each term of both
     policy: tuple[Array, ...]  # (K, p), for each term of the policy alone

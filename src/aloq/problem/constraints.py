@@ -52,7 +52,9 @@ class Constraints:
     uncertain: tuple[Constraint, ...] = ()
 
     def allow(self, policy: Mapping[str, Any]) -> bool:
-        """Return whether a policy, in the user's values, meets the constraints on policies alone."""
+        """Return whether a policy, in the user's values, meets the constraints on policies
+        alone.
+        """
         known = {axis.name: axis.number(policy[axis.name]) for axis in self.policy}
         return all(each.condition.of(known) != 0 for each in self.certain)
 

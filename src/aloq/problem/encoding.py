@@ -91,7 +91,9 @@ class Encoding:
         return self.space.snap(_rows(x, self.policy_dim))
 
     def feasible(self, x: ArrayLike) -> NDArray[np.bool_]:
-        """Return which of the policies nearest to x (m, d) the constraints on policies alone allow."""
+        """Return which of the policies nearest to x (m, d) the constraints on policies alone
+        allow.
+        """
         points = _rows(x, self.policy_dim)
         return np.ones(len(points), bool) if self.region is None else self.region.contains(points)
 

@@ -180,7 +180,9 @@ class Formula:
 
     @property
     def is_condition(self) -> bool:
-        """Whether it is a comparison, or joined by `and`, `or` and `not`: either it holds or not."""
+        """Whether it is a comparison, or joined by `and`, `or` and `not`: either it holds or
+        not.
+        """
         return isinstance(self.root, _Compare) or (isinstance(self.root, _Apply) and self.root.function in _LOGIC.values())
 
     def gap(self, values: Mapping[str, Any], xp: Any = np) -> Any:

@@ -116,7 +116,9 @@ class DrawsJointly(Protocol):
 
 @runtime_checkable
 class Constrains(Protocol):
-    """A belief about what policies are worth under constraints, which hold with some probability."""
+    """A belief about what policies are worth under constraints, which hold with some
+    probability.
+    """
 
     def standing(self, pi: Array) -> tuple[Array, Array, Array]:
         """Return three numbers for each policy: (m,) each.

@@ -58,7 +58,9 @@ class Constrained(Sampled):
     gap_units: Array  # one for each uncertain constraint
 
     def standing(self, pi: Array) -> tuple[Array, Array, Array]:
-        """Return mean objective, probability to be feasible, and mean worth of policies: (m,) each."""
+        """Return mean objective, probability to be feasible, and mean worth of policies: (m,)
+        each.
+        """
         both = self._on_paths(lambda *at: jnp.concatenate([self._free(*at), self._missing(*at)], axis=1), pi)
         objective, missing = jnp.moveaxis(both.reshape(self._groups, 2, -1, len(pi)), 1, 0)
         worth = self._worth(objective, missing)
@@ -79,7 +81,9 @@ class Constrained(Sampled):
         return jnp.where(missing > 0, self.floor - missing, objective)
 
     def _missing(self, group: Group, spread: Spread, pi: Array) -> Array:
-        """Return what policies miss on the paths of one group, 0 where they are feasible: (m, p)."""
+        """Return what policies miss on the paths of one group, 0 where they are feasible: (m,
+        p).
+        """
         h = jax.vmap(lambda *pair: at_policies(self.structure, pair[0], pair[1], pi))(group, spread)  # (Q, m, p, N)
         h = self._likelier(self._measured(h, group.hyper.noise[:, None, None, None]))
         total = jnp.zeros(h.shape[1:3])

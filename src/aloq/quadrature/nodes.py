@@ -108,7 +108,9 @@ def averaged_over(encoding: Encoding, seed: list[int], most: int = MOST) -> tupl
 
 
 def _cells(encoding: Encoding, most: int) -> int:
-    """Return the number of cells of each law with a density, so that there are `most` combinations."""
+    """Return the number of cells of each law with a density, so that there are `most`
+    combinations.
+    """
     densities = [len(factor.weights) for factor, law in zip(encoding.factors, encoding.laws, strict=True) if isinstance(law, ContinuousLaw)]
     listed = np.prod([float(len(factor.weights)) for factor in encoding.factors]) / np.prod(densities)
     room = int((most / listed) ** (1 / len(densities)) + 1e-9) if densities else CELLS

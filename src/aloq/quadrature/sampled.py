@@ -99,7 +99,9 @@ class Sampled:
 
     @property
     def noise(self) -> Array:
-        """The mean square by which noise of the measures moves the value at simulated pairs: (1,)."""
+        """The mean square by which noise of the measures moves the value at simulated pairs:
+        (1,).
+        """
         latent, (pi, theta) = self._latent_at(self.simulated), self._split(self.simulated)
         own = self._noise_of_draws()
         std = jnp.sqrt(jnp.mean(self.paths.given.hyper.noise, axis=1))[:, None, None]

@@ -1,4 +1,6 @@
-"""What a study answers: the policy believed best, predictions, reports, and a table of its trials."""
+"""What a study answers: the policy believed best, predictions, reports, and a table of its
+trials.
+"""
 
 from __future__ import annotations
 

@@ -137,7 +137,9 @@ def booleans(kinds: Kinds, names: tuple[str, ...]) -> tuple[bool, ...]:
 
 
 def _unusable(valuation: Valuation, measures: Mapping[str, float], value: float, trial: int) -> str:
-    """Return why there is no value, and the measures, so that nothing that was simulated is lost."""
+    """Return why there is no value, and the measures, so that nothing that was simulated is
+    lost.
+    """
     seen = ", ".join(f"{name} = {found!r}" for name, found in measures.items())
     missing = [name for name, found in measures.items() if math.isnan(found) and name in valuation.formula.names]
     rule = f"The `value` of a simulation must be finite, but it is {value}{f' for trial {trial}' if trial >= 0 else ''} ({seen})."

@@ -1,6 +1,6 @@
 """Checks for a kernel.
 
-zeta   (P,)    one draw of its hyperparameters from their prior, and of those of the warp and the noise
+zeta   (P,)    one draw of the hyperparameters from their prior, those of warp and noise among them
 u      (n, D)  points of the unit cube: some at random, some along its diagonal, and one twice
 """
 

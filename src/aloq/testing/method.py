@@ -60,7 +60,9 @@ def check_method(
 
 
 def check_asked(method: Method, call: MethodCall, avoids_taken: bool, recommends_simulated: bool) -> None:
-    """Everything that a method can be asked, when some pairs were told, one failed and one is out."""
+    """Everything that a method can be asked, when some pairs were told, one failed and one is
+    out.
+    """
     check_repeatable(method, call)
     check_answers(method, call, recommends_simulated)
     if avoids_taken:
@@ -199,7 +201,9 @@ def check_batches(method: Method, call: MethodCall, avoids_taken: bool) -> None:
 
 
 def _batch(method: SuggestsMany, call: MethodCall) -> list[Suggestion]:
-    """What a method suggests at once, if these are possible pairs, and as many as it was asked for."""
+    """What a method suggests at once, if these are possible pairs, and as many as it was asked
+    for.
+    """
     encoding, history, state, seed = call.arguments
     name = type(method).__name__
     with left_alone(f"{name}.suggest_many", history=history, state=state):

@@ -1,4 +1,6 @@
-"""The process that learns while a study asks: what it learns is exact, and its death costs nothing."""
+"""The process that learns while a study asks: what it learns is exact, and its death costs
+nothing.
+"""
 
 from __future__ import annotations
 

@@ -146,7 +146,9 @@ def test_a_folder_that_cannot_be_locked_is_used_without(tmp: Path, monkeypatch: 
 
 
 def test_a_folder_that_was_cleaned_away_is_made_again(problem: Problem, tmp: Path) -> None:
-    """What cleans /tmp removes folders that nobody has touched for ten days; a run may take longer."""
+    """What cleans /tmp removes folders that nobody has touched for ten days; a run may take
+    longer.
+    """
     stock = Stock()
     try:
         assert stock.evaluate(study_stub.in_child, {}, {}, 60).returned is not None

@@ -19,7 +19,9 @@ def test_links_keep_their_length() -> None:
 
 
 def test_angles_are_relative_to_the_link_before() -> None:
-    """A first link straight up and a second one bent back by a right angle point up, then along -x."""
+    """A first link straight up and a second one bent back by a right angle point up, then along
+    -x.
+    """
     elbow, wrist = geometry.joints(0.5, 0.75, 0.5)[1:3]
     np.testing.assert_allclose(elbow - geometry.BASE, [0.0, geometry.LINK], atol=1e-12)
     np.testing.assert_allclose(wrist - elbow, [-geometry.LINK, 0.0], atol=1e-12)

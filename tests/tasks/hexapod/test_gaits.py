@@ -17,7 +17,9 @@ from aloq.tasks.hexapod.search import GaitOutcome, GaitSearch, evaluate, search
 
 
 def play(genes: np.ndarray) -> GaitOutcome:
-    """No physics: a quarter falls, the others have contacts and a distance that the genes decide."""
+    """No physics: a quarter falls, the others have contacts and a distance that the genes
+    decide.
+    """
     if genes[0] < 5:
         return None
     return float(genes[7:].sum()), (genes[1:7].astype(np.int64) * simulate.STEPS) // 20

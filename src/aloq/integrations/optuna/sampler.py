@@ -114,7 +114,9 @@ class ALOQSampler(BaseSampler):
         return RandomSampler(seed=own).sample_independent(study, trial, param_name, param_distribution)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
-        """Check the measures that the objective wrote, so that a misspelt name is noticed at once."""
+        """Check the measures that the objective wrote, so that a misspelt name is noticed at
+        once.
+        """
         if self._stated["measures"] and state == TrialState.COMPLETE:
             records.check_measures(study.get_trials(deepcopy=False), trial, self._frame(study, trial.distributions))
 

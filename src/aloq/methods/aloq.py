@@ -39,7 +39,7 @@ from aloq.quadrature.risk import computes
 
 # Main effects, and an amplitude that varies with the environment. With an amplitude, warps are in
 # the way: both explain why f varies more in one place, and the warp explains it worse.
-VARYING_MODEL = Model(kernel=VARYING, warp="none")
+VARYING_MODEL = Model(kernel=VARYING, warp="none", rounded=True)
 # In batches, a model learns again when the data have grown by this share. Learning takes longest,
 # and with less new data it changes little.
 LAG = 0.25
@@ -241,4 +241,9 @@ def _leader(history: History, belief: ScaledBelief) -> Recommendation:
 
 
 # What `ALOQ()` was in earlier versions. Journals that were begun with it go on with it.
-EARLIER_DEFAULTS = (ALOQ(model=Model(), policy_rule=EI(), measures=None),)  # 0.1.0
+EARLIER_DEFAULTS = (
+    ALOQ(model=Model(), policy_rule=EI(), measures=None),  # 0.1.0
+    ALOQ(
+        model=replace(VARYING_MODEL, rounded=False), measures=MeasuresModel(rounded=False)
+    ),  # before samples were rounded
+)

@@ -30,6 +30,7 @@ from aloq.problem.encoding import Encoding
 from aloq.problem.errors import ProblemError, nearest
 from aloq.problem.objective import Expectation, Objective
 from aloq.quadrature.closed_form import believe
+from aloq.quadrature.surprise import Surprise
 
 VARYING = "varying"  # the kernel that is composed for the columns of a problem
 ROOMY = 160.0  # pairs up to which a batch is chosen with all samples
@@ -74,7 +75,8 @@ class Model:
     and an amplitude that varies with the environment (see `aloq.gp.amplitude.varying`). A composed
     kernel has its own priors of variances and length scales. A prior is (mean, standard deviation)
     of the logarithm. With `rounded`, hyperparameter samples are kept in half precision, and a
-    journal takes a sixth of the space.
+    journal takes an eighth of the space. With `surprises`, the standard deviation of fbar allows for
+    as many (see `aloq.quadrature.surprise`).
     """
 
     kernel: str | Kernel = "se"
@@ -84,6 +86,7 @@ class Model:
     shape: Prior = (0.0, 0.5)
     noise: Prior = (-8.0, 4.0)
     rounded: bool = False
+    surprises: int = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
@@ -91,6 +94,8 @@ class Model:
         _check_choice("warp", self.warp, WARPS)
         for name in ("variance", "length_scale", "shape", "noise"):
             object.__setattr__(self, name, check_prior(name, getattr(self, name)))
+        if not self.surprises >= 0:
+            raise ProblemError(f"`surprises` must be 0 or more, but it is {self.surprises!r}.")
 
     def structure(self, policy_dim: int, warped: tuple[bool, ...]) -> Structure:
         """Return the structure of the model applied to columns of the unit cube."""
@@ -131,7 +136,10 @@ class Model:
         told, out = np.ones(len(history.told)), np.ones(len(known))
         parts: list[Any] = [pad(part, size) for part in (known, scale.standardise(history.values), told, out)]
         belief = _believe(self._structure(encoding), chains.zeta, Points(*parts), weighted_nodes(encoding))
-        return ScaledBelief(encoding, belief, scale)
+        span = float(np.ptp(scale.standardise(history.values)))
+        wary = self.surprises and encoding.factors  # without environments, returns differ by noise
+        surprise = Surprise(encoding, history.told, span, belief.given, self.surprises) if wary else None
+        return ScaledBelief(encoding, belief, scale, surprise=surprise)
 
     def _structure(self, encoding: Encoding) -> Structure:
         return self.structure(encoding.policy_dim, tuple(encoding.warped))

@@ -16,6 +16,7 @@ from aloq.acquisition.environment import RandomDraw
 from aloq.acquisition.improvement import VisitedEI
 from aloq.gp.fit import Scale
 from aloq.methods.aloq import ALOQ
+from aloq.methods.chain_state import chains_from_state
 from aloq.methods.design import design_point
 from aloq.methods.history import History
 from aloq.methods.interface import Method, State
@@ -117,10 +118,11 @@ def test_naive_believes_in_a_function_of_the_policy_alone() -> None:
     history = history_of(x, np.array([simulate(row) for row in x]))
     state = NAIVE.suggest(ENCODING, history, None, 0).state
     scale, grid = Scale.of(history.values), np.linspace(0, 1, 9)[:, None]
-    model = NAIVE.search.model
+    model, samples = NAIVE.search.model, chains_from_state(state)
     assert isinstance(model, Model)
+    assert samples is not None
     structure = model.structure(1, (True,))
-    moments = [Dense(structure, zeta).condition(x[:, :1], scale.standardise(history.values), grid) for zeta in np.array(state["zeta"])]
+    moments = [Dense(structure, zeta).condition(x[:, :1], scale.standardise(history.values), grid) for zeta in samples.zeta]
     mean, variance = np.array([m for m, _ in moments]), np.array([np.diag(c) for _, c in moments])
     found = NAIVE.predict(ENCODING, history, state, 0, grid)
     np.testing.assert_allclose(found.mean, scale.location + scale.scale * mean.mean(axis=0), rtol=1e-7)

@@ -294,11 +294,13 @@ def test_a_journal_of_version_0_1_0_goes_on_with_the_same_trials(path: Path) -> 
 
 
 def test_a_study_that_names_no_method_goes_on_with_what_was_the_default(path: Path, problem: Problem) -> None:
-    earlier = EARLIER_DEFAULTS[0]
-    Study(problem, earlier, journal=path, seed=3).close()
-    with Study(problem, journal=path, seed=3) as study:
-        assert study.method == earlier
-        assert study.method != ALOQ()
+    for number, earlier in enumerate(EARLIER_DEFAULTS):
+        path = path.with_name(f"{number}.jsonl")
+        Study(problem, earlier, journal=path, seed=3).close()
+        with Study(problem, journal=path, seed=3) as study:
+            assert study.method == earlier
+            assert study.method != ALOQ()
+    path = path.with_name("0.jsonl")
     with pytest.raises(JournalError, match=r"belongs to another study: method\.model\.kernel is 'se' in the journal and 'varying' here"):
         Study(problem, ALOQ(), journal=path, seed=3)
 

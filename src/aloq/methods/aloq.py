@@ -39,7 +39,10 @@ from aloq.quadrature.risk import computes
 
 # Main effects, and an amplitude that varies with the environment. With an amplitude, warps are in
 # the way: both explain why f varies more in one place, and the warp explains it worse.
-VARYING_MODEL = Model(kernel=VARYING, warp="none")
+VARYING_MODEL = Model(kernel=VARYING, warp="none", rounded=True, surprises=3)
+# What is recommended has the highest mean less this many standard deviations, if the model allows
+# for surprises. Early on, a belief may be so unsure that its means lie far beyond all returns.
+CAUTION = 0.25
 # In batches, a model learns again when the data have grown by this share. Learning takes longest,
 # and with less new data it changes little.
 LAG = 0.25
@@ -183,7 +186,7 @@ class ALOQ:
         return self._believed(encoding, history, state, seed)
 
     def recommend(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Recommendation:
-        """Return the policy of highest expected fbar among those simulated.
+        """Return the best policy among those simulated.
 
         Under constraints, it is the best of those believed feasible.
         """
@@ -226,14 +229,16 @@ class ALOQ:
 
 
 def _leader(history: History, belief: ScaledBelief) -> Recommendation:
-    """Return the policy of highest expected fbar among those simulated.
+    """Return the policy of highest expected fbar among those simulated, with some caution.
 
     Under constraints, it is the best of those believed feasible.
     """
     simulated = history.policies(belief.encoding.policy_dim)
     found = belief.average(simulated)
     if belief.encoding.constraints is None and belief.encoding.region is None:
-        i = int(np.argmax(found.mean))
+        caution = 0.0 if belief.surprise is None else CAUTION
+        with np.errstate(over="ignore"):
+            i = int(np.argmax(found.mean - caution * found.std))
         return Recommendation(simulated[i], float(found.mean[i]), float(found.std[i]))
     chance, worth = belief.standing(simulated)
     i = trusted(found.mean, chance, worth)
@@ -241,4 +246,8 @@ def _leader(history: History, belief: ScaledBelief) -> Recommendation:
 
 
 # What `ALOQ()` was in earlier versions. Journals that were begun with it go on with it.
-EARLIER_DEFAULTS = (ALOQ(model=Model(), policy_rule=EI(), measures=None),)  # 0.1.0
+EARLIER_DEFAULTS = (
+    ALOQ(model=Model(), policy_rule=EI(), measures=None),  # 0.1.0
+    # before samples were rounded and surprises allowed for
+    ALOQ(model=replace(VARYING_MODEL, rounded=False, surprises=0), measures=MeasuresModel(rounded=False)),
+)

@@ -15,10 +15,11 @@ import numpy as np
 
 from aloq.gp.fit import Scale
 from aloq.gp.posterior import Points
+from aloq.methods.chain_state import chains_from_state
 from aloq.methods.history import History
 from aloq.methods.interface import State
 from aloq.methods.measures_model import SIMULATED, units_of
-from aloq.methods.model import Model, chains_from_state
+from aloq.methods.model import Model
 from aloq.methods.scaled_belief import ScaledBelief
 from aloq.numerics.last_result import keep_last_result
 from aloq.numerics.padding import pad, padded_size

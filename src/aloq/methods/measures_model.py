@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -26,9 +26,9 @@ from aloq.gp.hyper import Structure
 from aloq.gp.kernel import Constant, Kernel, Matern52, Prior, Same, check_prior
 from aloq.gp.likelihood import Answers, Data
 from aloq.gp.posterior import Points
+from aloq.methods.chain_state import chains_from_state, state_of_chains
 from aloq.methods.history import Array, History
 from aloq.methods.interface import State
-from aloq.methods.model import chains_from_state, state_of_chains
 from aloq.methods.scaled_belief import ScaledBelief
 from aloq.numerics.computing import computing
 from aloq.numerics.last_result import keep_last_result
@@ -59,13 +59,17 @@ class MeasuresModel:
     `kernel` is that of every measure. By default it has main effects, and for an archive also a
     part of its own for each policy. `draws` is the number of paths for each hyperparameter sample.
     `frequencies` is the number of random waves of each term of the kernel. It can be small, because
-    each hyperparameter sample draws its own.
+    each hyperparameter sample draws its own. With `rounded`, hyperparameter samples are kept in half
+    precision.
     """
+
+    absent_in_files: ClassVar[dict[str, Any]] = {"rounded": False}
 
     kernel: Kernel | None = None
     noise: Prior = (-8.0, 4.0)
     draws: int = 8
     frequencies: int = 32
+    rounded: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise", check_prior("noise", self.noise))
@@ -90,7 +94,7 @@ class MeasuresModel:
         parts = [_existing(known, q) for q in range(known.measures.shape[1])]
         before: Sequence[Chains | None] = _chains(state) or [None for _ in parts]
         chains = _update_all(self.structure(encoding), parts, before, samples, seed, history.booleans)
-        return {"measures": [state_of_chains(each) for each in chains], "told": len(known.told), "seed": seed}
+        return {"measures": [state_of_chains(each, self.rounded) for each in chains], "told": len(known.told), "seed": seed}
 
     def learnt(self, history: History, state: State | None, lag: float) -> bool:
         if not state or "measures" not in state:

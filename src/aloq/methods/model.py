@@ -7,7 +7,7 @@ room    pairs that will join a belief as being out for simulation
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +19,7 @@ from aloq.gp.hyper import Structure
 from aloq.gp.kernel import KERNELS, Constant, Kernel, Prior, check_prior
 from aloq.gp.posterior import Points
 from aloq.gp.warp import WARPS
+from aloq.methods.chain_state import chains_from_state, state_of_chains
 from aloq.methods.history import History
 from aloq.methods.interface import State
 from aloq.methods.scaled_belief import ScaledBelief
@@ -29,6 +30,7 @@ from aloq.problem.encoding import Encoding
 from aloq.problem.errors import ProblemError, nearest
 from aloq.problem.objective import Expectation, Objective
 from aloq.quadrature.closed_form import believe
+from aloq.quadrature.surprise import Surprise
 
 VARYING = "varying"  # the kernel that is composed for the columns of a problem
 ROOMY = 160.0  # pairs up to which a batch is chosen with all samples
@@ -72,7 +74,9 @@ class Model:
     `kernel` is a name, or a kernel composed of others. The name "varying" stands for main effects
     and an amplitude that varies with the environment (see `aloq.gp.amplitude.varying`). A composed
     kernel has its own priors of variances and length scales. A prior is (mean, standard deviation)
-    of the logarithm.
+    of the logarithm. With `rounded`, hyperparameter samples are kept in half precision, and a
+    journal takes an eighth of the space. With `surprises`, the standard deviation of fbar allows for
+    as many (see `aloq.quadrature.surprise`).
     """
 
     kernel: str | Kernel = "se"
@@ -81,6 +85,8 @@ class Model:
     length_scale: Prior = (0.0, 0.75)
     shape: Prior = (0.0, 0.5)
     noise: Prior = (-8.0, 4.0)
+    rounded: bool = False
+    surprises: int = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
@@ -88,6 +94,8 @@ class Model:
         _check_choice("warp", self.warp, WARPS)
         for name in ("variance", "length_scale", "shape", "noise"):
             object.__setattr__(self, name, check_prior(name, getattr(self, name)))
+        if not self.surprises >= 0:
+            raise ProblemError(f"`surprises` must be 0 or more, but it is {self.surprises!r}.")
 
     def structure(self, policy_dim: int, warped: tuple[bool, ...]) -> Structure:
         """Return the structure of the model applied to columns of the unit cube."""
@@ -111,7 +119,7 @@ class Model:
             return state
         known = history.distinct()
         y = Scale.of(known.values).standardise(known.values)
-        return state_of_chains(_update(self._structure(encoding), known.told, y, chains_from_state(state), samples, seed))
+        return state_of_chains(_update(self._structure(encoding), known.told, y, chains_from_state(state), samples, seed), self.rounded)
 
     def learnt(self, history: History, state: State | None, lag: float) -> bool:
         chains = chains_from_state(state)
@@ -128,7 +136,10 @@ class Model:
         told, out = np.ones(len(history.told)), np.ones(len(known))
         parts: list[Any] = [pad(part, size) for part in (known, scale.standardise(history.values), told, out)]
         belief = _believe(self._structure(encoding), chains.zeta, Points(*parts), weighted_nodes(encoding))
-        return ScaledBelief(encoding, belief, scale)
+        span = float(np.ptp(scale.standardise(history.values)))
+        wary = self.surprises and encoding.factors  # without environments, returns differ by noise
+        surprise = Surprise(encoding, history.told, span, belief.given, self.surprises) if wary else None
+        return ScaledBelief(encoding, belief, scale, surprise=surprise)
 
     def _structure(self, encoding: Encoding) -> Structure:
         return self.structure(encoding.policy_dim, tuple(encoding.warped))
@@ -144,16 +155,6 @@ def _thinned(chains: Chains, size: int, turn: int) -> Chains:
     while 2 * step <= min(wanted, count // 4):
         step *= 2
     return replace(chains, zeta=chains.zeta[turn % step :: step])
-
-
-def state_of_chains(chains: Chains) -> State:
-    return {f.name: np.asarray(getattr(chains, f.name)).tolist() for f in fields(chains)}
-
-
-def chains_from_state(state: State | None) -> Chains | None:
-    if not state or "zeta" not in state:
-        return None
-    return Chains(np.array(state["zeta"]), np.array(state["mean"]), np.array(state["cov"]), state["weight"], state["told"])
 
 
 def _check_choice(what: str, value: Any, known: tuple[str, ...]) -> None:

@@ -23,6 +23,7 @@ from aloq.numerics.computing import computing
 from aloq.numerics.padding import pad, padded_size
 from aloq.problem.encoding import Encoding
 from aloq.quadrature.belief import Belief, Constrains, DrawsReturns, Explains
+from aloq.quadrature.surprise import Surprise
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,7 @@ class ScaledBelief:
     belief: Belief
     scale: Scale
     limited: Belief | None = None  # the belief about what policies are worth under constraints on measures
+    surprise: Surprise | None = None  # what the belief's doubt about objectives is widened by
 
     @property
     def choosing(self) -> Belief:
@@ -47,6 +49,8 @@ class ScaledBelief:
         """Predict the objective of policies, (m, d)."""
         with computing():
             mean, std = evaluate(self.belief, policies)
+        if self.surprise is not None:
+            std = np.hypot(std, self.surprise.std(policies))
         return Prediction(self.scale.restored(mean), self.scale.restored(std, mass=0.0))
 
     def gain(self, policy: Array, others: Array) -> Prediction:
@@ -105,7 +109,7 @@ class ScaledBelief:
         """The same belief, which shows its parts, or None if it cannot."""
         for ability, kind in ((Explains, ExplainedBelief), (DrawsReturns, DrawnBelief)):
             if isinstance(self.belief, ability):
-                return kind(self.encoding, self.belief, self.scale)
+                return kind(self.encoding, self.belief, self.scale, surprise=self.surprise)
         return None
 
     def _scaled(self, mean: JaxArray, variance: JaxArray, mass: Array) -> Prediction:

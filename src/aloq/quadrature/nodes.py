@@ -72,7 +72,7 @@ def _worst(environments: Array, values: Array) -> Array:
 
 def _with_exact(encoding: Encoding, exact: Array, theta: Array, weights: Array) -> tuple[Array, Array]:
     """Return nodes in which `exact`, (k, e), have their exact probabilities: (TAIL + WORST, e)."""
-    p = _probabilities(encoding, exact)
+    p = probabilities(encoding, exact)
     same = np.any(np.all(theta[:, None] == exact[None, p > 0], axis=2), axis=1)
     others = np.where(same, 0.0, weights)
     others = others * (1 - p.sum()) / max(others.sum(), np.finfo(float).tiny)
@@ -81,7 +81,7 @@ def _with_exact(encoding: Encoding, exact: Array, theta: Array, weights: Array) 
     return np.concatenate([exact, theta[:1].repeat(unused, axis=0), theta]), found / found.sum()
 
 
-def _probabilities(encoding: Encoding, theta: Array) -> Array:
+def probabilities(encoding: Encoding, theta: Array) -> Array:
     """Return the probabilities of environments theta, (k, e), of a listed support: (k,)."""
     p = np.ones(len(theta))
     for factor in encoding.factors:

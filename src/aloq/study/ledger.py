@@ -120,7 +120,9 @@ class Ledger:
             raise StudyError(f"The event of a record must be one of {', '.join(EVENTS)}, but is {shown(event)}.")
 
     def _ask(self, record: Record) -> None:
-        field(record, "state", dict)
+        source = field(record, "state", (dict, int))
+        if isinstance(source, int) and source != self.state_source():
+            raise StudyError(f"A trial may name the one that brought the last state, {self.state_source()}, but {shown(source)} came.")
         trial = self._placed(record)
         self.log.append(record)
         self.entries.append(Entry(trial))
@@ -316,11 +318,17 @@ class Ledger:
     def state(self) -> State | None:
         """Return a copy of the state that the method left with its last suggestion.
 
-        Return None if a trial was amended or dropped since, or the problem changed. The method then
-        learns from nothing, so that nothing remains of the wrong value.
+        Return None after a correction: the method then learns from nothing but right values.
         """
-        last = next((record for record in reversed(self.log) if record["event"] in ("ask", *CORRECTIONS)), None)
-        return copied(last["state"]) if last is not None and last["event"] == "ask" else None
+        return None if (record := self._state_record()) is None else copied(record["state"])
+
+    def state_source(self) -> int | None:
+        """Return the number of the trial that brought this state, or None if there is no state."""
+        return None if (record := self._state_record()) is None else record["id"]
+
+    def _state_record(self) -> Record | None:
+        told = (each for each in reversed(self.log) if each["event"] in CORRECTIONS or isinstance(each.get("state"), dict))
+        return last if (last := next(told, None)) is not None and last["event"] == "ask" else None
 
     def history(self) -> History:
         """Return what a method may know, in new arrays."""

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aloq.problem.encoding import Encoding, Factor
+from aloq.quadrature.surprise import NEAR
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-
-NEAR = 0.1 + 1e-9  # a difference of exactly a tenth counts as near, whatever its rounding
 
 
 def looked_at(encoding: Encoding, told: Array, policy: Array) -> float:

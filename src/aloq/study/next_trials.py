@@ -30,6 +30,7 @@ class NextTrials:
     def __init__(self, ledger: Ledger, method: Method, seed: int, learner: LearningProcess | None = None) -> None:
         self._encoding, self._method, self._seed, self._learner = ledger.encoding, method, seed, learner
         self._history, self._state = ledger.history(), ledger.state()
+        self._source = ledger.state_source()  # the trial that brought this state
         # These are views: trials that were asked for do not change while others are told.
         self._asked, self._entries = ledger.points, ledger.entries
         self._failed = self._asked[ledger.failed]
@@ -100,9 +101,15 @@ class NextTrials:
         return self._encoding.decode_policy(x) if number is None else self._records[number]["policy"]
 
     def _taken_in(self, record: Record, point: Array) -> Record:
+        """Return the record as it is kept. A state that another trial brought is named, not repeated."""
+        state = record["state"]
+        if state and state == self._state:
+            record = record | {"state": self._source}
+        else:
+            self._source = record["id"]
         self._made = np.concatenate([self._made, point[None]])
         self._records.append(record)
-        self._state = record["state"]
+        self._state = state
         self._history = self._history.awaiting(point)
         return record
 

@@ -33,7 +33,7 @@ def past_recommendations(
         ledger.apply(record)
         count = ledger.evaluations
         # Without a state the method had learnt nothing, and would have to learn now to recommend.
-        if record["event"] != "ask" or not record["state"] or not count or count % step or count in found:
+        if record["event"] != "ask" or record["state"] == {} or not count or count % step or count in found:
             continue
         checkpoint()
         found[count] = known[count] if count in known else recommended(method, ledger, question(method, ledger), ledger.state(), seed)

@@ -252,7 +252,7 @@ def written(path: Path, problem: Problem, request: pytest.FixtureRequest) -> Pat
         (2, {"id": 4}, r"line 2: Trials are numbered in order, so that the next is 0, but 4 came"),
         (2, {"policy": ...}, r"line 2: A record must have the field 'policy'"),
         (2, {"policy": {"kp": 1.0}}, r"line 2: .*kd"),
-        (2, {"state": 3}, r"line 2: The field 'state' has the wrong type: 3"),
+        (2, {"state": 3}, r"line 2: A trial may name the one that brought the last state, None, but 3 came"),
         (4, {"id": 2}, r"line 4: Only a trial that was asked for .* the trials 0 to 1, but 2 came"),
         (4, {"id": True}, r"line 4: The field 'id' has the wrong type: True"),
         (4, {"value": "1.5"}, r"line 4: The field 'value' has the wrong type: '1\.5'"),

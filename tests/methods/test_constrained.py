@@ -76,6 +76,7 @@ def test_nothing_is_believed_feasible(study: Study) -> None:
     assert outside.feasible == 0.0
 
 
+@pytest.mark.slow
 def test_a_search_for_the_first_feasible_policy() -> None:
     """Only x ≤ .05 clears the near wall by .15, and the first design has hardly any such policy."""
     best = study_of(walled({"gap >= 0.15": 1.0}), 16).best()
@@ -93,6 +94,7 @@ def test_with_a_constraint_on_the_policy_too() -> None:
     assert 0.45 < found.best().policy["x"] <= 0.5
 
 
+@pytest.mark.slow
 def test_a_share_of_a_law_with_a_density() -> None:
     """Of walls that are equally likely in (0, 1), 80 % are missed if x <= .1. The law is cut into 128 cells."""
     problem = Problem({"x": (0.0, 1.0)}, {"wall": stats.uniform(0, 1)}, subject_to={"gap >= 0": 0.8}, **MEASURES)

@@ -66,6 +66,7 @@ def test_failures_and_batches_are_survived() -> None:
     survives_failures_and_batches(cliff(), measured, 5)
 
 
+@pytest.mark.slow
 def test_an_archive_has_a_part_of_its_own_for_each_policy() -> None:
     problem = cliff(policy=Archive(np.linspace(0, 1, 12)[:, None], ["x"]))
     structure: Structure = SMALL.measures.structure(problem.encoding)  # type: ignore[union-attr]

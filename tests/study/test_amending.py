@@ -203,7 +203,7 @@ def trial_of(study: Study, number: int) -> tuple[dict[str, Any], dict[str, Any]]
     return trial.policy, trial.environment
 
 
-def test_a_state_that_was_drafted_before_a_correction_is_not_kept(problem: Problem) -> None:
+def test_a_state_that_was_made_before_a_correction_is_not_kept(problem: Problem) -> None:
     class Late(Spy):
         """While it thinks, somebody amends."""
 

@@ -36,7 +36,7 @@ MOVES_A_ROUND = 10
 MOVES = 4
 MOST_MOVES = 32
 # Moves that the running moments cover: enough for a covariance, few enough to follow the data.
-MEMORY = 1500.0
+MOST_MOMENTS = 1500.0
 # Modes are sought again every RESTART_EVERY observations, or about an eighth of the observations if
 # these are many. The searches start afresh and from the highest chain, which may have found a
 # better mode by itself. Chains move to the best mode if it holds e^MARGIN times the mass around
@@ -238,7 +238,7 @@ def approximation(mean: JaxArray, cov: JaxArray) -> Student:
 def _merged(chains: Chains, visited: Visited) -> tuple[Array, Array, float]:
     """Return the running moments with the new positions included and older ones weighted less."""
     count, first, second = (np.asarray(part) for part in visited)
-    old = min(chains.weight, MEMORY)
+    old = min(chains.weight, MOST_MOMENTS)
     total = old + float(count)
     mean = (old * chains.mean + first) / total
     raw = (old * (chains.cov + np.outer(chains.mean, chains.mean)) + second) / total

@@ -230,14 +230,14 @@ def _step_out(density: Density, u: Array, direction: Array, level: Array, rng: n
     share = rng.integers(STEPS_OUT, size=n)
     end, room = np.concatenate([left, left + 1]), np.concatenate([share, STEPS_OUT - 1 - share])
     chain, sign = np.tile(np.arange(n), 2), np.repeat([-1.0, 1.0], n)
-    growing = np.flatnonzero((room > 0) & (direction[chain] != 0).any(axis=1))
+    stepping = np.flatnonzero((room > 0) & (direction[chain] != 0).any(axis=1))
     for taken in range(1, STEPS_OUT):
-        if not len(growing):
+        if not len(stepping):
             break
-        at = chain[growing]
-        growing = growing[density(u[at] + end[growing, None] * direction[at]) > level[at]]
-        end[growing] += sign[growing]
-        growing = growing[room[growing] > taken]
+        at = chain[stepping]
+        stepping = stepping[density(u[at] + end[stepping, None] * direction[at]) > level[at]]
+        end[stepping] += sign[stepping]
+        stepping = stepping[room[stepping] > taken]
     return end[:n], end[n:]
 
 

@@ -20,14 +20,14 @@ def keep_last_result(function: Callable[P, T]) -> Callable[P, T]:
     A study that is asked for the best policy and then for the next trial needs the same belief
     twice, and every result that the belief is computed from.
     """
-    memory = threading.local()
+    last = threading.local()
 
     @wraps(function)
     def remembering(*args: P.args, **kwargs: P.kwargs) -> T:
         question = _key((args, kwargs))
-        if getattr(memory, "question", None) != question:
-            memory.answer, memory.question = function(*args, **kwargs), question
-        answer: T = memory.answer
+        if getattr(last, "question", None) != question:
+            last.answer, last.question = function(*args, **kwargs), question
+        answer: T = last.answer
         return answer
 
     return remembering

@@ -148,7 +148,7 @@ def _by_gaps(region: Region, x: Array, rng: np.random.Generator) -> Array:
     Each gap counts in units of its median at x (m, d), because constraints differ in their units.
     """
     gaps = region.constraints.gaps(x)
-    unit = np.array([_typical(row) for row in gaps])[:, None]
+    unit = np.array([_median_gap(row) for row in gaps])[:, None]
     cost = np.sum(gaps / unit, axis=0)
     for _ in range(ROUNDS):
         best = np.argsort(cost, kind="stable")[: SEARCHED // 16]
@@ -160,7 +160,7 @@ def _by_gaps(region: Region, x: Array, rng: np.random.Generator) -> Array:
     return x[region.contains(x)]
 
 
-def _typical(gaps: Array) -> float:
+def _median_gap(gaps: Array) -> float:
     some = gaps[(gaps > 0) & np.isfinite(gaps)]
     return float(np.median(some)) if len(some) else 1.0
 

@@ -142,9 +142,9 @@ class Book:
         return copy.deepcopy(left)
 
     def hand_out(self, records: Iterable[Record], to_user: bool, corrections: int) -> list[Trial]:
-        """Add drafted trials to the ledger and return them. If they cannot be written, add none.
+        """Add new trials to the ledger and return them. If they cannot be written, add none.
 
-        If a trial was corrected since they were drafted, when there were so many `corrections`, the
+        If a trial was corrected since they were made, when there were so many `corrections`, the
         state that they come with was learnt from the wrong value, and is not kept.
         """
         ledger = self.ledger

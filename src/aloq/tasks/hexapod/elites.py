@@ -57,12 +57,12 @@ class Elites:
     def save(self, path: Path) -> None:
         """Write the file completely or not at all: a crash leaves the previous file."""
         about = json.dumps({"format": "aloq-hexapod", "physics": VERSION, "evaluations": self.evaluations, "seed": self.seed})
-        draft = path.with_name(f"{path.name}.part")
-        with draft.open("wb") as file:
+        unfinished = path.with_name(f"{path.name}.part")
+        with unfinished.open("wb") as file:
             np.savez_compressed(file, genes=self.genes, contacts=self.contacts, distance=self.distance, about=about)
             file.flush()
             os.fsync(file.fileno())
-        draft.replace(path)
+        unfinished.replace(path)
 
 
 def load(path: Path) -> Elites:

@@ -75,9 +75,9 @@ def _path(controller: bytes, legs: tuple[str, ...]) -> Path | None:
 def _keep(path: Path, times: Array) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, draft = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        handle, unfinished = tempfile.mkstemp(dir=path.parent, suffix=".part")
     except OSError:
         return  # without a writable folder, later runs only take longer
     with os.fdopen(handle, "wb") as file:
         np.save(file, times)
-    Path(draft).replace(path)
+    Path(unfinished).replace(path)

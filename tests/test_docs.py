@@ -22,16 +22,19 @@ NOT_RUN = {
     ("docs/howto/clusters.md", "needs MPI"),
     ("docs/howto/clusters.md", "needs a Kubernetes cluster"),
     ("docs/howto/clusters.md", "needs a queue of Slurm, PBS or LSF"),
+    ("docs/howto/gymnasium.md", "needs carl-bench"),
     ("docs/howto/hexapod.md", "changes the system"),
     ("docs/howto/hexapod.md", "hours on one core"),
     ("docs/howto/hexapod.md", "minutes"),
+    ("docs/howto/hexapod.md", "needs the study above"),
     ("docs/howto/report.md", "needs a server"),
     ("docs/howto/report.md", "serves until it is stopped"),
     ("docs/howto/reproducing.md", "days on one core"),
 }
-# Pages with a test of their own, below or in test_docs_howto.py. It runs all their blocks and looks
-# at what came out.
+# Pages with a test of their own, below, in test_docs_howto.py, or of the gallery in
+# test_gallery.py. It runs all their blocks and looks at what came out.
 OWN = {
+    *(page for page in docs_blocks.pages() if page.startswith("docs/gallery/")),
     "README.md",
     "docs/howto/clusters.md",
     "docs/howto/extend.md",
@@ -48,7 +51,13 @@ OWN = {
     "docs/reference/tasks.md",
     "docs/tutorial.md",
 }
-SHOWN = {"csv", "math", "source", "text"}  # blocks that are no code to run; `source` is checked below
+SHOWN = {
+    "c",
+    "csv",
+    "math",
+    "source",
+    "text",
+}  # blocks that are no code to run, or files that a command compiles; `source` is checked below
 RUN = {"python", "sh", "toml", "json"}
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -90,6 +92,34 @@ def test_the_pendulum_is_held_with_its_payload() -> None:
     names = run("docs/howto/gymnasium.md")
     light, heavy = (names["simulate"](names["best"].policy, {"mass": mass}) for mass in (1.0, 2.0))
     assert 0.99 * light + 0.01 * heavy > -3.0
+    usual, rare = (names["carried"]({"turning": 0.1, "place": 0.1}, {"length": length, "force": 10.0}) for length in (0.5, 2.0))
+    assert usual == 500
+    assert rare < 100
+
+
+def test_every_attribute_that_is_named_as_a_context_changes_an_episode() -> None:
+    gymnasium = pytest.importorskip("gymnasium")
+    from aloq.integrations.gymnasium import Attribute, simulator
+
+    text = (ROOT / "docs" / "howto" / "gymnasium.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([\w-]+-v\d)` \| (.+) \|$", text, re.MULTILINE)
+    assert len(rows) == 5
+    for name, attributes in rows:
+        space = gymnasium.make(name).action_space
+        space.seed(0)
+        actions = [space.sample() for _ in range(9)]
+        for attribute in re.findall("`(.+?)`", attributes):
+            usual = getattr(gymnasium.make(name).unwrapped, attribute)
+
+            def play(parameters: dict[str, Any], actions: list[Any] = actions) -> Any:
+                left = iter(actions)
+                return lambda observation: next(left)
+
+            def last(trajectory: Any) -> dict[str, float]:
+                return {"last": float(np.sum(trajectory.observations[-1]))}
+
+            simulate = simulator(name, policy=play, environment={"context": Attribute(attribute)}, max_steps=9, measures=last)
+            assert simulate({}, {"context": usual}) != simulate({}, {"context": 1.5 * usual}), (name, attribute)
 
 
 @pytest.mark.slow

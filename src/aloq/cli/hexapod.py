@@ -1,4 +1,4 @@
-"""`aloq hexapod archive`: search for gaits of the six-legged robot."""
+"""`aloq hexapod archive` and `export`: search for gaits of the six-legged robot, and hand one to a robot."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aloq.cli.errors import clean_exit
+from aloq.cli.opening import What, journal_of
 
 if TYPE_CHECKING:
     from aloq.tasks.hexapod.elites import Elites
@@ -43,6 +44,27 @@ def archive(
             typer.echo(f"Interrupted. {out} holds the finished batches; give the command again to go on.", err=True)
             raise
         typer.echo(f"{out}: {summary(found)}")
+
+
+@app.command()
+def export(
+    what: What,
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The file: .csv, or .yaml for ROS 2.")],
+    periods: Annotated[int, typer.Option(metavar="N", min=1, help="Periods of one second.")] = 5,
+    lead: Annotated[float, typer.Option(metavar="S", min=0.0, help="Seconds until the first posture is to be reached.")] = 1.0,
+) -> None:
+    """Write the gait that a study recommends as a table of joint angles that a robot can play.
+
+    In radians, at 100 postures a second. With .yaml, it is a JointTrajectory of ROS 2.
+    """
+    with clean_exit():
+        from aloq.study.study import Study
+        from aloq.tasks.hexapod.trajectory import JOINTS, check_writable, gait, trajectory, write
+
+        check_writable(out)
+        walk = trajectory(gait(Study.read(journal_of(what)).best().policy), periods, lead)
+        write(walk, out)
+        typer.echo(f"{out}: {len(walk.angles)} postures of {len(JOINTS)} joints", err=True)
 
 
 def summary(elites: Elites) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -160,15 +161,20 @@ def test_the_answer_changes_when_the_data_do() -> None:
 
 
 def test_chains_go_on_while_the_sides_stay_and_begin_anew_when_they_do_not() -> None:
-    x = pairs(41)
+    """Those of the rest move with each pair, those of a margin once a quarter more is known."""
+    x = pairs(52)
     y, _ = cliff(x)
-    state = learnt(x[:40], y[:40])
-    again = learnt(x, y, state)
-    assert again["splits"][0]["margins"][0]["told"] == 41
-    assert again["splits"][0]["margins"] != learnt(x, y)["splits"][0]["margins"]
-    other = dict(state, splits=[dict(state["splits"][0], thresholds=[y.min() - 1.0])])
-    fresh = learnt(x, y, other)
-    assert fresh["splits"][0]["margins"] == learnt(x, y)["splits"][0]["margins"]
+    first = learnt(x[:40], y[:40])["splits"][0]
+    second = learnt(x[:41], y[:41], {"plain": None, "told": 40, "splits": [first]})["splits"][0]
+    assert second["rest"]["told"] == 41
+    assert second["margins"] == first["margins"]
+    third = learnt(x, y, {"plain": None, "told": 40, "splits": [first]})["splits"][0]
+    assert third["margins"][0]["told"] == 52
+    fresh = learnt(x, y)["splits"][0]
+    assert third["margins"] != fresh["margins"]
+    other = learnt(x, y, {"plain": None, "told": 40, "splits": [dict(first, thresholds=[y.min() - 1.0])]})["splits"][0]
+    assert other["margins"] == fresh["margins"]
+    assert other["rest"] == fresh["rest"]
 
 
 @pytest.mark.parametrize("scale", [pytest.param(1e-9, marks=pytest.mark.slow), 1e12, pytest.param(1e300, marks=pytest.mark.slow)])
@@ -206,6 +212,17 @@ def test_noise_alone_is_no_cliff() -> None:
     assert state["splits"]
     assert np.isfinite(believed(x, y, state).average(x[:3, :1]).mean).all()
     assert np.abs(believed(x, y, state).average(np.linspace(0, 1, 9)[:, None]).mean - y.mean()).max() < 1.0
+
+
+def test_without_a_cliff_a_study_asks_for_the_trials_of_the_plain_model() -> None:
+    def run(method: ALOQ) -> Study:
+        study = Study(PROBLEM, method, seed=3)
+        study.optimize(lambda policy, environment: float(np.sin(3 * policy["x"]) + environment["wall"]), 14, progress=False)
+        return study
+
+    found, wanted = run(SMALL), run(replace(SMALL, model=REGIMES.plain))
+    assert found.trials().drop(columns="seconds").equals(wanted.trials().drop(columns="seconds"))
+    assert found.best() == wanted.best()
 
 
 @pytest.mark.slow

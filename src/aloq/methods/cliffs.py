@@ -42,6 +42,9 @@ from aloq.numerics.last_result import keep_last_result
 HEIGHT = 5.0
 # A cliff is at least this part of its gap. If it is lower, something else made the gap.
 EXPLAINS = 0.5
+# The hyperparameters of a margin are learnt again once the data have grown by this share, because
+# that takes longest. The belief and the evidence take all answers into account.
+LAG = 0.25
 
 
 @jax.tree_util.register_dataclass
@@ -111,8 +114,10 @@ def learn_splits(structure: Structure, x: Array, values: Array, before: list[Spl
 
 def _margin(structure: Structure, x: Array, side: Array, before: Chains | None, samples: int, seed: list[int]) -> tuple[Chains, float]:
     """Return the chains of a margin, and the evidence of the sides, 1 or 0, (n,)."""
-    chains = update(structure, x, 2 * side - 1, before, samples, seed, Answers)
-    return chains, log_evidence(structure, padded_data(x, 2 * side - 1, Answers), chains)
+    answers, chains = 2 * side - 1, before
+    if chains is None or len(x) > (1 + LAG) * chains.told:
+        chains = update(structure, x, answers, chains, samples, seed, Answers)
+    return chains, log_evidence(structure, padded_data(x, answers, Answers), chains)
 
 
 def _rest(

@@ -58,7 +58,7 @@ class Regimes:
     """
 
     plain: Model = field(default_factory=lambda: Model(kernel=VARYING, warp="none"))
-    parts: MeasuresModel = field(default_factory=MeasuresModel)
+    parts: MeasuresModel = field(default_factory=lambda: MeasuresModel(draws=6))
 
     def serves(self, objective: Objective) -> bool:
         return self.plain.serves(objective) or (self.plain.has_paths and computes(objective))

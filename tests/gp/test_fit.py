@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -13,9 +14,10 @@ from gp_dense import Array, Dense
 from gp_posteriors import approximated, wave
 
 from aloq.gp import fit
-from aloq.gp.fit import Chains, Scale, update
+from aloq.gp.fit import Chains, Scale, log_evidence, padded_data, update
 from aloq.gp.hyper import Structure
-from aloq.gp.likelihood import Data
+from aloq.gp.kernel import SE, Constant
+from aloq.gp.likelihood import Data, log_likelihood
 from aloq.gp.mode import Mode, find_mode
 from aloq.gp.sampler import Visited
 from aloq.methods.model import Model
@@ -208,3 +210,21 @@ def test_padded_sizes_are_few() -> None:
 
 def test_pad_extends_the_leading_axis() -> None:
     np.testing.assert_array_equal(pad(np.ones((1, 2)), 3, fill=7.0), [[1, 1], [7, 7], [7, 7]])
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.3, 3.0])
+def test_the_evidence_is_the_likelihood_averaged_over_the_prior(noise: float) -> None:
+    """Averaged over a grid of the three hyperparameters. Laplace's method is right to about a nat."""
+    structure = Structure(Constant() * SE("policy"), 1, (False,), "none", noise=(-3.0, 1.5))
+    x = np.random.default_rng(0).uniform(size=(12, 1))
+    y = np.sin(6 * x[:, 0]) + noise * np.random.default_rng(1).standard_normal(12)
+    y = (y - y.mean()) / y.std()
+    data = padded_data(x, y)
+    mean, sd = structure.prior()
+    z = np.linspace(-4, 4, 33)
+    grid = np.stack(np.meshgrid(z, z, z, indexing="ij"), axis=-1).reshape(-1, 3)
+    likelihoods = jax.jit(jax.vmap(lambda zeta: log_likelihood(structure, zeta, data)))(mean + sd * grid)
+    weights = -0.5 * np.sum(grid**2, axis=1) + np.asarray(likelihoods)
+    wanted = np.logaddexp.reduce(weights) - np.logaddexp.reduce(-0.5 * np.sum(grid**2, axis=1))
+    found = log_evidence(structure, data, update(structure, x, y, None, COUNT, [0]))
+    assert found == pytest.approx(wanted, abs=1.0)

@@ -14,7 +14,7 @@ from scipy import stats
 from aloq.gp import likelihood
 from aloq.gp.hyper import JITTER, Structure
 from aloq.gp.kernel import SE, Constant, Matern52, Stationary
-from aloq.gp.likelihood import Data, gaussian_log_density
+from aloq.gp.likelihood import Cliffs, Data, gaussian_log_density
 from aloq.methods.model import Model
 from aloq.numerics.padding import pad
 from aloq.problem.errors import ProblemError
@@ -220,3 +220,16 @@ def test_model_mistakes_are_named() -> None:
 
 def test_differences_of_the_tests_are_accurate() -> None:
     assert derivative(np.exp, 1.0, 1e-3) == pytest.approx(math.e, rel=1e-11)
+
+
+def test_cliffs_are_columns_whose_heights_are_integrated_out(structure: Structure) -> None:
+    """The density is scipy's, and the heights are those of ridge regression under K."""
+    zeta, (x, y) = draw(structure, 5), points()
+    sides: Array = 3.0 * np.stack([x[:, 0] > 0.4, x[:, 1] > 0.7], axis=1).astype(float)
+    data = Cliffs(*padded(x, y, SIZE), jnp.asarray(pad(sides, SIZE)))
+    k = Dense(structure, zeta).gram(x)
+    wanted = stats.multivariate_normal(cov=k + sides @ sides.T).logpdf(y) + 0.5 * N * math.log(2 * math.pi)
+    assert log_likelihood(structure, zeta, data) == pytest.approx(wanted, rel=1e-9)
+    gram = sides.T @ np.linalg.solve(k, sides) + np.eye(2)
+    heights = np.linalg.solve(gram, sides.T @ np.linalg.solve(k, y))
+    np.testing.assert_allclose(data.heights(structure, jnp.asarray(zeta)), heights, rtol=1e-7)

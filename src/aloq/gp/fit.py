@@ -10,6 +10,7 @@ mean, cov   (P,), (P, P)    running moments of the chains' past positions, from 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +22,7 @@ from jax import random
 from numpy.typing import NDArray
 
 from aloq.gp.hyper import Structure
-from aloq.gp.likelihood import Answers, Data, Observations
+from aloq.gp.likelihood import Data, Observations, log_posterior
 from aloq.gp.mode import Mode, find_mode
 from aloq.gp.sampler import Student, Visited, advance
 from aloq.numerics.compiled import compiled
@@ -120,15 +121,15 @@ def update(
     before: Chains | None,
     count: int,
     seed: list[int],
-    kind: type[Data] | type[Answers] = Data,
+    kind: Callable[..., Observations] = Data,
+    more: tuple[Array, ...] = (),
 ) -> Chains:
     """Return chains for data x, (n, D), and standardised returns y, (n,), or answers ±1.
 
-    They continue the chains `before`. If that is None, they are new.
+    They continue the chains `before`. If that is None, they are new. `more` is what this `kind` of
+    data has besides, (n, ...) each.
     """
-    size = padded_size(len(y))
-    parts: list[Any] = [pad(part, size) for part in (x, y, np.ones(len(y)))]
-    data = kind(*parts)
+    data = padded_data(x, y, kind, more)
     k_mode, k_first, k_move = np.asarray(_keys(np.random.default_rng(seed).integers(2**32)))
     if before is None:
         chains = _from_nothing(structure, data, len(y), (k_mode, k_first), count)
@@ -140,6 +141,29 @@ def update(
         if float(mode.mass) > _mass(chains, heights) + MARGIN:
             chains = _fresh(structure, mode, data, k_first, count)
     return replace(chains, told=len(y))
+
+
+def padded_data(x: Array, y: Array, kind: Callable[..., Observations] = Data, more: tuple[Array, ...] = ()) -> Observations:
+    """Return data as `update` takes them, padded."""
+    size = padded_size(len(y))
+    parts: list[Any] = [pad(part, size) for part in (x, y, np.ones(len(y)), *more)]
+    return kind(*parts)
+
+
+def log_evidence(structure: Structure, data: Observations, chains: Chains) -> float:
+    """Estimate log p(y) from chains, up to the constant of the likelihood.
+
+    For a Gaussian posterior, its mass is exp(height) (2π)^(P/2) |cov|^½, where the height at the
+    mode is the typical height plus P/2. The prior's own constant divides it.
+    """
+    heights = np.asarray(_heights(structure, chains.zeta, data))
+    _, sd = structure.prior()
+    return _mass(chains, heights) - float(np.sum(np.log(sd)))
+
+
+@compiled(static=("structure",))
+def _heights(structure: Structure, zeta: JaxArray, data: Observations) -> JaxArray:
+    return jax.vmap(lambda one: log_posterior(structure, one, data))(zeta)
 
 
 def _time_to_search(before: int, told: int) -> bool:

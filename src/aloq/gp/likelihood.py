@@ -67,7 +67,37 @@ class Answers(NamedTuple):
         return k + jnp.diag(ep.infer(k, self.y, self.mask).noise)
 
 
-Observations = Data | Answers
+class Cliffs(NamedTuple):
+    """Padded observations of f plus cliffs whose heights are unknown.
+
+    The heights w are independent and normal a priori, and integrated out:
+    y = f + B w + noise, so y ~ N(0, K + B Bᵀ) for w ~ N(0, I).
+    """
+
+    x: Array  # (n, D)
+    y: Array  # (n,)
+    mask: Array  # (n,)
+    beyond: Array  # (n, L) B: the prior standard deviation of a height where a point is beyond that cliff, 0 elsewhere
+
+    def log_likelihood(self, structure: Structure, zeta: Array) -> Array:
+        """log p(y | zeta), up to the constant ½ n log 2π."""
+        return gaussian_log_density(self.covariance(structure, zeta), self.y * self.mask)
+
+    def covariance(self, structure: Structure, zeta: Array) -> Array:
+        """The covariance of the observations: (n, n)."""
+        return covariance(structure, zeta, self.x, self.mask) + self.beyond @ self.beyond.T
+
+    def observed(self, structure: Structure, zeta: Array) -> Array:
+        """The same."""
+        return self.covariance(structure, zeta)
+
+    def heights(self, structure: Structure, zeta: Array) -> Array:
+        """E (w | y, zeta) = Bᵀ (K + B Bᵀ)⁻¹ y: (L,)."""
+        chol = jnp.linalg.cholesky(self.covariance(structure, zeta), symmetrize_input=False)
+        return self.beyond.T @ cho_solve((chol, True), self.y * self.mask)
+
+
+Observations = Data | Answers | Cliffs
 
 
 def covariance(structure: Structure, zeta: Array, x: Array, mask: Array, noise: Array | None = None) -> Array:

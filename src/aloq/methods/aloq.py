@@ -28,6 +28,7 @@ from aloq.methods.history import Array, History
 from aloq.methods.interface import Prediction, Recommendation, State, Suggestion
 from aloq.methods.measures_model import MeasuresModel
 from aloq.methods.model import VARYING, BeliefModel, Model
+from aloq.methods.regimes import Regimes
 from aloq.methods.scaled_belief import ScaledBelief, trusted
 from aloq.methods.step import Rules, Situation, WholeSpace, batch_search, next_pair
 from aloq.numerics.computing import computing
@@ -46,8 +47,8 @@ CAUTION = 0.25
 # In batches, a model learns again when the data have grown by this share. Learning takes longest,
 # and with less new data it changes little.
 LAG = 0.25
-# A belief about measures soon knows its leader well. Its next simulation is then worth more
-# elsewhere, unless the leader's standard deviation is this share of the challenger's.
+# A belief about measures, or about a cliff and a rest, soon knows its leader well. Its next
+# simulation is then worth more elsewhere, unless the leader's standard deviation is this share of the challenger's.
 MEASURED_SHARE = 0.3
 
 
@@ -116,7 +117,7 @@ class ALOQ:
         with computing():
             learnt = self._learnt(encoding, history, state, seed)
             now = self._situation(encoding, history, learnt, seed)
-            rules = self._rules(history)
+            rules = self._rules(history, learnt)
             return Suggestion(next_pair(rules, WholeSpace(rules, now)), learnt)
 
     def suggest_many(
@@ -142,7 +143,7 @@ class ALOQ:
     def _batch(self, encoding: Encoding, history: History, state: State | None, seed: int, count: int, hurry: bool) -> Iterator[Suggestion]:
         with computing():
             learnt = self._learnt(encoding, history, state, seed, math.inf if hurry else LAG)
-            rules = self._rules(history)
+            rules = self._rules(history, learnt)
             search = batch_search(rules, self._situation(encoding, history, learnt, seed, room=count), hurry)
         for _ in range(count):
             with computing():
@@ -213,9 +214,10 @@ class ALOQ:
             return believe_draws(model, encoding, history, learnt, room, paths.frequencies, paths.draws)
         return model.believe(encoding, history, learnt, room)
 
-    def _rules(self, history: History) -> Rules:
-        intensify = self.intensify
-        if self.prices(history) and intensify is not None and intensify.always:
+    def _rules(self, history: History, learnt: State) -> Rules:
+        intensify, model = self.intensify, self._model(history)
+        parts = self.prices(history) or (isinstance(model, Regimes) and model.cliffs(learnt) > 0)
+        if parts and intensify is not None and intensify.always:
             intensify = Intensify(MEASURED_SHARE)
         return Rules(self.policy_rule, self.environment_rule, self.maximiser, intensify, self.pair_rule)
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from aloq import Discrete, Problem
 from aloq.gp.fit import Chains
-from aloq.methods.aloq import ALOQ, VARYING_MODEL
+from aloq.methods.aloq import ALOQ
 from aloq.methods.chain_state import chains_from_state, state_of_chains
 from aloq.methods.history import History
 from aloq.methods.measures_model import MeasuresModel
-from aloq.methods.model import Model
+from aloq.methods.model import VARYING_MODEL, Model
 from aloq.problem import codec
 
 Array = NDArray[np.float64]

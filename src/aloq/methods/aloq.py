@@ -27,7 +27,7 @@ from aloq.methods.drawn_return import believe_draws
 from aloq.methods.history import Array, History
 from aloq.methods.interface import Prediction, Recommendation, State, Suggestion
 from aloq.methods.measures_model import MeasuresModel
-from aloq.methods.model import VARYING, BeliefModel, Model
+from aloq.methods.model import VARYING_MODEL, BeliefModel, Model
 from aloq.methods.regimes import Regimes
 from aloq.methods.scaled_belief import ScaledBelief, trusted
 from aloq.methods.step import Rules, Situation, WholeSpace, batch_search, next_pair
@@ -38,9 +38,6 @@ from aloq.problem.errors import ProblemError
 from aloq.problem.objective import Objective
 from aloq.quadrature.risk import computes
 
-# Main effects, and an amplitude that varies with the environment. With an amplitude, warps are in
-# the way: both explain why f varies more in one place, and the warp explains it worse.
-VARYING_MODEL = Model(kernel=VARYING, warp="none", rounded=True, surprises=3)
 # What is recommended has the highest mean less this many standard deviations, if the model allows
 # for surprises. Early on, a belief may be so unsure that its means lie far beyond all returns.
 CAUTION = 0.25

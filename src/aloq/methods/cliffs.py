@@ -32,10 +32,10 @@ from jax import Array as JaxArray
 from aloq.gp.fit import Chains, Scale, log_evidence, padded_data, update
 from aloq.gp.hyper import Structure
 from aloq.gp.likelihood import Answers, Cliffs
+from aloq.methods.chain_state import chains_from_state, state_of_chains
 from aloq.methods.history import Array
 from aloq.methods.interface import State
 from aloq.methods.levels import MOST, beyond, gap_at, means_of_levels, proposals, spread_within
-from aloq.methods.model import chains_from_state, state_of_chains
 from aloq.numerics.compiled import compiled
 from aloq.numerics.last_result import keep_last_result
 
@@ -74,8 +74,8 @@ class Split:
             "heights": self.heights.tolist(),
             "base": self.base,
             "spread": self.spread,
-            "rest": state_of_chains(self.rest),
-            "margins": [state_of_chains(each) for each in self.margins],
+            "rest": state_of_chains(self.rest, rounded=True),
+            "margins": [state_of_chains(each, rounded=True) for each in self.margins],
             "evidence": self.evidence if math.isfinite(self.evidence) else None,
         }
 

@@ -160,3 +160,8 @@ def _thinned(chains: Chains, size: int, turn: int) -> Chains:
 def _check_choice(what: str, value: Any, known: tuple[str, ...]) -> None:
     if value not in known:
         raise ProblemError(f"`{what}` must be one of {', '.join(map(repr, known))}, but it is {value!r}.{nearest(str(value), known)}")
+
+
+# Main effects, and an amplitude that varies with the environment. With an amplitude, warps are in
+# the way: both explain why f varies more in one place, and the warp explains it worse.
+VARYING_MODEL = Model(kernel=VARYING, warp="none", rounded=True, surprises=3)

@@ -27,12 +27,13 @@ import numpy as np
 
 from aloq.gp.fit import Scale, log_evidence, padded_data
 from aloq.gp.posterior import Points
+from aloq.methods.chain_state import chains_from_state
 from aloq.methods.cliffs import Split, learn_splits
 from aloq.methods.drawn_return import believe_draws
 from aloq.methods.history import Array, History
 from aloq.methods.interface import State
 from aloq.methods.measures_model import SIMULATED, MeasuresModel, units_of
-from aloq.methods.model import VARYING, Model, chains_from_state
+from aloq.methods.model import VARYING_MODEL, Model
 from aloq.methods.scaled_belief import ScaledBelief
 from aloq.numerics.last_result import keep_last_result
 from aloq.numerics.padding import pad, padded_size
@@ -57,7 +58,7 @@ class Regimes:
     `plain` is the model while there are none. `parts` is the model of the rest and of the margins.
     """
 
-    plain: Model = field(default_factory=lambda: Model(kernel=VARYING, warp="none"))
+    plain: Model = VARYING_MODEL
     parts: MeasuresModel = field(default_factory=lambda: MeasuresModel(draws=6))
 
     def serves(self, objective: Objective) -> bool:

@@ -73,8 +73,8 @@ class Surprise:
         found, d = np.ones(len(self.told)), self.encoding.policy_dim
         for factor in self.encoding.factors:
             theta = self.told[:, [d + column for column in factor.columns]]
-            near = np.all(np.abs(theta[:, None] - factor.nodes[None]) <= NEAR, axis=2)
-            found = np.minimum(found, near @ factor.weights)
+            near = [factor.weights[np.all(np.abs(factor.nodes - there) <= NEAR, axis=1)].sum() for there in theta]
+            found = np.minimum(found, near)
         return found
 
     def _unseen(self, policies: Array) -> Array:

@@ -73,10 +73,10 @@ def run(page: str, without: str | None = None) -> dict[str, Any]:
     return names
 
 
-def walk() -> None:
-    """The journal that two pages speak of."""
+def walk(journal: str = "walk.jsonl") -> None:
+    """A journal that two pages speak of."""
     problem = aloq.Problem(policy={"kp": (0.0, 10.0)}, environment={"payload": aloq.Discrete([0.0, 9.0], p=[0.9, 0.1])})
-    with aloq.Study(problem, journal="walk.jsonl") as study:
+    with aloq.Study(problem, journal=journal) as study:
         study.optimize(lambda policy, environment: -policy["kp"] * environment["payload"], evaluations=4)
 
 
@@ -318,9 +318,11 @@ def test_optuna_slows_down_for_the_rare_load() -> None:
 
 def test_the_report_is_written() -> None:
     walk()
+    walk("careful.jsonl")
     names = run("docs/howto/report.md")
     assert names["study"].counts.told == 20
     assert Path("report.html").stat().st_size > 10_000
+    assert "walk beside careful" in Path("both.html").read_text(encoding="utf-8")
 
 
 def test_a_journal_is_read_without_aloq() -> None:

@@ -139,6 +139,8 @@ def test_optuna_slows_down_for_the_rare_load() -> None:
 
 def test_the_report_is_written() -> None:
     walk()
+    walk("careful.jsonl")
     names = run("docs/howto/report.md")
     assert names["study"].counts.told == 20
     assert Path("report.html").stat().st_size > 10_000
+    assert "walk beside careful" in Path("both.html").read_text(encoding="utf-8")

@@ -81,10 +81,10 @@ def run(page: str, without: str | None = None) -> dict[str, Any]:
     return names
 
 
-def walk() -> None:
-    """Write the journal that two pages speak of."""
+def walk(journal: str = "walk.jsonl") -> None:
+    """Write a journal that two pages speak of."""
     problem = aloq.Problem(policy={"kp": (0.0, 10.0)}, environment={"payload": aloq.Discrete([0.0, 9.0], p=[0.9, 0.1])})
-    with aloq.Study(problem, journal="walk.jsonl") as study:
+    with aloq.Study(problem, journal=journal) as study:
         study.optimize(lambda policy, environment: -policy["kp"] * environment["payload"], evaluations=4)
 
 

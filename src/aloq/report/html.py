@@ -52,13 +52,7 @@ class ReportError(AloqError, RuntimeError):
 
 def write(study: Study, path: str | os.PathLike[str], title: str | None = None) -> None:
     """Write the report of a study. An existing file is replaced as a whole or not at all."""
-    target = Path(path)
-    text = page(data(summarise(study), clean(title) if title else title_of(study)))
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _replace(target, text.encode())
-    except OSError as error:
-        raise ReportError(f"The report {str(target)!r} cannot be written: {error.strerror}. Name another file.") from None
+    replace_file(Path(path), page(data(summarise(study), clean(title) if title else title_of(study))))
 
 
 def title_of(study: Study) -> str:
@@ -74,7 +68,7 @@ def data(summary: Summary, title: str, live: bool = False) -> dict[str, Any]:
 
 def page(shown: Mapping[str, Any]) -> str:
     """Return the whole HTML file."""
-    style, script = _part("page.css"), _script()
+    style, script = part_of_page("page.css"), _script()
     return _PAGE.format(
         policy=content_policy(live=bool(shown["live"])),
         title=html.escape(f"{shown['title']}: report"),
@@ -95,28 +89,35 @@ def content_policy(live: bool) -> str:
 
     The page may use its own script and style. A live page may also send requests to its server.
     """
-    own = {"script-src": _hash(_script()), "style-src": _hash(_part("page.css"))}
+    own = {"script-src": hashed(_script()), "style-src": hashed(part_of_page("page.css"))}
     rules = {"default-src": "'none'", **own, "img-src": "data:", "connect-src": "'self'" if live else "'none'"}
     return "; ".join(f"{name} {value}" for name, value in (rules | {"base-uri": "'none'", "form-action": "'none'"}).items())
 
 
-def _hash(text: str) -> str:
+def hashed(text: str) -> str:
+    """Return the source expression of a Content-Security-Policy that allows this script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _script() -> str:
-    return "\n".join(_part(name) for name in ("page_answers.js", "page_pictures.js", "page.js"))
+    return "\n".join(part_of_page(name) for name in ("page_answers.js", "page_pictures.js", "page.js"))
 
 
 @cache
-def _part(name: str) -> str:
+def part_of_page(name: str) -> str:
+    """Return a file of this folder that pages are made of."""
     return resources.files("aloq.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _replace(target: Path, content: bytes) -> None:
+def replace_file(target: Path, text: str) -> None:
+    """Write a page. An existing file is replaced as a whole or not at all."""
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        part.write_bytes(content)
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            part.write_bytes(text.encode())
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise ReportError(f"The report {str(target)!r} cannot be written: {error.strerror}. Name another file.") from None

@@ -279,7 +279,7 @@ def test_another_formula_takes_the_same_paths_without_another_program() -> None:
 OBJECTIVES = [CVaR(0.05), CVaR(0.5), Quantile(0.3), WorstCase(), MeanStd(1.0)]
 
 
-@pytest.mark.parametrize("name", ["main effects", "varying"])
+@pytest.mark.parametrize("name", ["main effects", pytest.param("varying", marks=pytest.mark.slow)])
 def test_other_objectives_are_those_of_the_exact_posterior(name: str) -> None:
     """Draws of the exact posterior at all environments are the truth: means within .1 deviations,
     deviations within 15 %.

@@ -69,6 +69,7 @@ def played(problem: Problem, method: Any, seed: int, rng: np.random.Generator) -
     return len(study.trials())
 
 
+@pytest.mark.slow
 def test_200_random_problems() -> None:
     """A method that knows no constraints, one that follows a gradient, and the design of ALOQ."""
     rng, seen, contradictions = np.random.default_rng(0), 0, 0
@@ -93,7 +94,7 @@ def test_steps_and_batches_of_methods_with_beliefs(method: Any) -> None:
     assert np.all(asked["policy.y"] <= asked["policy.x"] * asked["policy.x"])
 
 
-@pytest.mark.parametrize("method", [ALOQ(samples=4, initial=6), ALOQ.paper()], ids=["aloq", "paper"])
+@pytest.mark.parametrize("method", [ALOQ(samples=4, initial=6), pytest.param(ALOQ.paper(), marks=pytest.mark.slow)], ids=["aloq", "paper"])
 def test_the_optimum_on_the_border_is_found(method: ALOQ) -> None:
     """x + 2 y is largest where x + y = 1 meets y = x²: at the golden section, 0.618 and 0.382."""
     problem = Problem(SQUARE, WIND, subject_to={"x + y <= 1": 1.0, "y <= x * x": 1.0})

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from report_studies import Glance, drive, driven, small_problem
+from scipy import stats
 
 pytest.importorskip("matplotlib")
 
@@ -16,6 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 
+from aloq import Problem
 from aloq.methods.reinforce import Reinforce
 from aloq.problem.errors import ProblemError
 from aloq.report import plots
@@ -48,9 +51,21 @@ def test_progress_ends_with_the_recommendation(study: Study) -> None:
 @pytest.mark.parametrize(("name", "count"), [("load", 3), ("road", 3)])
 def test_what_drivers_add_sums_to_nothing(study: Study, name: str, count: int) -> None:
     bars = next(found for found in plots.drivers(study, name).containers if isinstance(found, BarContainer))
-    heights = [bar.get_height() for bar in bars]
-    assert len(heights) == count
-    assert sum(heights) == pytest.approx(0, abs=1e-9 * np.abs(heights).max())
+    widths = [bar.get_width() for bar in bars]
+    assert len(widths) == count
+    assert sum(widths) == pytest.approx(0, abs=1e-9 * np.abs(widths).max())
+
+
+def test_the_names_of_many_ranges_do_not_overlap() -> None:
+    problem = Problem(policy={"speed": (0.5, 4.0)}, environment={"wind": stats.gumbel_r(5.0, 2.0)})
+    with Study(problem, seed=0) as gusty:
+        gusty.optimize(lambda policy, environment: policy["speed"] - 0.02 * max(environment["wind"] - 6, 0) ** 2, 10, progress=False)
+        axes = plots.drivers(gusty, "wind")
+    assert isinstance(axes.figure, Figure)
+    axes.figure.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in axes.get_yticklabels()]
+    assert len(boxes) >= 10
+    assert all(lower.y1 <= upper.y0 for lower, upper in pairwise(boxes))
 
 
 def test_simulated_environments_and_sensitivity_show_every_value_and_column(study: Study) -> None:

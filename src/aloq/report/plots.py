@@ -121,7 +121,7 @@ def drivers(study: Study, name: str, axes: Axes | None = None) -> Axes:
     """Draw how much each value of an environment variable adds to the expected return.
 
     The return is that of the recommended policy. If there are many values, they are grouped into
-    ranges.
+    ranges. Bars lie, because the names of twenty ranges fit below each other but not side by side.
     """
     found = environment_drivers.drivers(StudyView(study))
     if not found:
@@ -131,13 +131,14 @@ def drivers(study: Study, name: str, axes: Axes | None = None) -> Axes:
     effects = [region.effect for region in regions]
     reach = [Z90 * effect.contribution_std for effect in effects]
     matters = np.array([effect.rare and effect.drives for effect in effects])
-    bars = axes.bar(places, [effect.contribution for effect in effects], yerr=reach, color=BLUE, ecolor=BLACK, capsize=3)
+    bars = axes.barh(places, [effect.contribution for effect in effects], xerr=reach, color=BLUE, ecolor=BLACK, capsize=3)
     for bar in np.array(bars.patches, object)[matters]:
         bar.set_color(VERMILION)
     labels = [str(r.value) if r.low is None or r.high is None else f"{r.low:.3g} to {r.high:.3g}" for r in regions]
-    axes.set_xticks(places, [f"{label}\n{effect.probability:.2g}" for label, effect in zip(labels, effects, strict=True)], fontsize="small")
-    axes.axhline(0, color=BLACK, linewidth=1)
-    axes.set(xlabel=f"{name}, and its probability below", ylabel="added to the expected return")
+    shares = [f"{label}  ({100 * effect.probability:.2g} %)" for label, effect in zip(labels, effects, strict=True)]
+    axes.set_yticks(places, shares, fontsize="small")
+    axes.axvline(0, color=BLACK, linewidth=1)
+    axes.set(xlabel="added to the expected return", ylabel=f"{name}, and its probability")
     axes.set_title(f"What {name} adds" + (", in red what is rare and matters" if matters.any() else ""), loc="left", fontweight="bold")
     axes.spines[["top", "right"]].set_visible(False)
     return axes

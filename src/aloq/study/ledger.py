@@ -219,9 +219,7 @@ class Ledger:
             self._beside += not entry.counts
 
     def check_kinds(self, reports: Iterable[Record]) -> None:
-        """Raise StudyError if a result that is about to be added is of another kind than the
-        others.
-        """
+        """Raise StudyError if a result to be added is of another kind than the others."""
         kinds = self._kinds
         for number, report in enumerate(reports, start=len(self.entries)):
             kinds = self._with_kinds(kinds, number, _measures(report, self.measures))

@@ -31,7 +31,7 @@ from aloq.study.study import Study
 
 
 @dataclass(frozen=True)
-class Slow(Alert):
+class Waiting(Alert):
     """Suggests when it is allowed to."""
 
     began: threading.Event = field(default_factory=threading.Event)
@@ -72,7 +72,7 @@ def ends(work: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize("asks", ["ask", "optimize"])
 def test_telling_and_reading_do_not_wait_for_a_suggestion(problem: Problem, asks: str) -> None:
-    method = Slow()
+    method = Waiting()
     study = Study(problem, method)
     first, second = study.ask(2)
     work = study.ask if asks == "ask" else lambda: study.optimize(simulate, 5, progress=False)
@@ -99,7 +99,7 @@ def test_asking_while_a_run_asks_does_not_hang(problem: Problem) -> None:
     """The run has begun a suggestion when another thread asks: each waits for what the other has,
     if they take locks in two orders.
     """
-    method = Slow()
+    method = Waiting()
     study = Study(problem, method)
     study.ask(2)
     with background(lambda: study.optimize(simulate, 4, progress=False)) as run:
@@ -112,7 +112,7 @@ def test_asking_while_a_run_asks_does_not_hang(problem: Problem) -> None:
 
 
 def test_a_second_run_is_refused(problem: Problem) -> None:
-    method = Slow()
+    method = Waiting()
     study = Study(problem, method)
     study.ask(2)
     with background(lambda: study.optimize(simulate, 3, progress=False)) as errors:

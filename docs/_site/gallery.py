@@ -216,7 +216,7 @@ PROBLEMS = {
         (np.linspace(2, 40, 20), np.linspace(1, 15, 8)),
         gripper,
         lambda environment: environment["friction"] < 0.2,
-        most=5,
+        most=2,
     ),
     "shop": Problem(
         ("reorder", "lot"),
@@ -224,7 +224,7 @@ PROBLEMS = {
         (np.arange(60, 601, 54), np.arange(100, 501, 40)),
         shop,
         lambda environment: environment["outage"] > 10,
-        most=6000,
+        most=4000,
     ),
     "truss": Problem(
         ("outer", "middle"),
@@ -259,7 +259,7 @@ def draw(problem: Problem, names: Names, study: Any) -> Figure:
         axes.set_title(title, loc="left", fontweight="bold")
         axes.set_xlabel(problem.labels[0])
     panels[0].set_ylabel(problem.labels[1])
-    figure.colorbar(colours, ax=panels, label="cost" if problem.sign > 0 else "return", format="%.3g")
+    figure.colorbar(colours, ax=panels, label="cost" if problem.sign > 0 else "return", format="%.4g")
     _draw_simulated(panels[1], problem, study)
     marks: list[tuple[Any, str, str, str]] = [
         (best(problem, likely), "X", VERMILION, "best if nothing rare happened"),

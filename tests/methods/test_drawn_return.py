@@ -18,7 +18,7 @@ from aloq.numerics.computing import computing
 from aloq.problem.distributions import Discrete
 from aloq.problem.errors import StudyError
 from aloq.problem.objective import CVaR, Expectation, MeanStd, Objective, Quantile, WorstCase
-from aloq.problem.problem import Problem
+from aloq.problem.problem import Direction, Problem
 from aloq.study.study import Study
 from aloq.testing import check_method, problems
 
@@ -102,7 +102,7 @@ def test_paths_of_the_return_have_the_closed_form_as_their_mean(study: Study) ->
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_the_bad_tail_is_the_bad_one(direction: str) -> None:
+def test_the_bad_tail_is_the_bad_one(direction: Direction) -> None:
     """A study of costs sees the same as one of returns, with the sign turned."""
     sign = 1 if direction == "maximize" else -1
     study = Study(replace(PROBLEM, direction=direction, objective=CVaR(0.1)), SMALL, seed=1)

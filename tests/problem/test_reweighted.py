@@ -96,9 +96,23 @@ def test_laws_it_refuses(encoding: Encoding, change: dict[str, Any], message: st
         encoding.reweighted(LAWS | change)
 
 
-def test_a_missing_variable_is_refused(encoding: Encoding) -> None:
+def test_a_variable_that_is_left_out_keeps_its_law(encoding: Encoding) -> None:
+    change = {"load": Discrete([0.0, 5.0, 10.0], p=[0.5, 0.3, 0.2])}
+    partly, whole = encoding.reweighted(change), encoding.reweighted(LAWS | change)
+    for factor in whole.factors:
+        (same,) = (other for other in partly.factors if other.names == factor.names)
+        np.testing.assert_array_equal(same.nodes, factor.nodes)
+        np.testing.assert_array_equal(same.weights, factor.weights)
+    assert len(partly.factors) == len(whole.factors)
+
+
+def test_of_variables_that_vary_together_all_are_given() -> None:
+    together = Problem({"x": (0, 1)}, Samples([[1, 2], [3, 5]], names=["wind", "load"])).encoding
     with pytest.raises(ProblemError, match="but 'load' is missing"):
-        encoding.reweighted({"wind": stats.norm()})
+        together.reweighted({"wind": Discrete([1.0, 3.0])})
+
+
+def test_what_is_no_environment_is_refused(encoding: Encoding) -> None:
     with pytest.raises(ProblemError, match="`environment` must be a dict of names to distributions, or Samples, but got list"):
         encoding.reweighted([1])
 

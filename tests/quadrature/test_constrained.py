@@ -16,7 +16,7 @@ from aloq.methods.measures_model import MeasuresModel
 from aloq.methods.scaled_belief import ScaledBelief, best_of, trusted
 from aloq.numerics.computing import computing
 from aloq.problem.distributions import Discrete
-from aloq.problem.problem import Problem
+from aloq.problem.problem import Direction, Problem
 from aloq.quadrature.belief import Constrains
 from aloq.quadrature.constrained import Constrained
 
@@ -28,10 +28,8 @@ THETA: Any = np.array([0.0, 0.3 / 0.7, 1.0])
 WEIGHTS = np.array([0.6, 0.35, 0.05])
 
 
-def believed(limits: dict[str, float], direction: str = "maximize") -> ScaledBelief:
-    """A belief about a reach and a gap to the wall that were seen at seven pairs, with some
-    error.
-    """
+def believed(limits: dict[str, float], direction: Direction = "maximize") -> ScaledBelief:
+    """A belief about a reach and a gap to the wall, seen at seven pairs with some error."""
     problem = Problem({"x": (0.0, 1.0)}, WALL, direction, measures=("reach", "gap"), value="10 * reach", subject_to=limits)
     told = np.array([[0.1, 0.0], [0.9, 0.0], [0.5, 3 / 7], [0.3, 1.0], [0.7, 3 / 7], [0.2, 0.0], [0.6, 1.0]])
     reach, gap = told[:, 0] ** 2, 0.9 - 0.7 * told[:, 1] - told[:, 0]
@@ -79,7 +77,7 @@ def by_hand(belief: Constrained) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_worth_and_probability_are_those_counted_by_hand(direction: str) -> None:
+def test_worth_and_probability_are_those_counted_by_hand(direction: Direction) -> None:
     found = believed(LIMITS, direction)
     belief: Any = found.limited
     with computing():

@@ -15,6 +15,7 @@ from aloq.methods.interface import Prediction, Recommendation
 from aloq.problem.codec import register
 from aloq.problem.errors import StudyError
 from aloq.problem.objective import CVaR, Expectation
+from aloq.problem.problem import Direction
 from aloq.study.study import Study
 
 QUESTIONS: dict[str, Any] = {"mean": {}, "CVaR 5 %": {"objective": CVaR(0.05)}}
@@ -40,7 +41,7 @@ class Divided(Alert):
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_a_table_says_what_each_answer_costs_under_the_other_question(direction: str) -> None:
+def test_a_table_says_what_each_answer_costs_under_the_other_question(direction: Direction) -> None:
     study = Study(study_stub.make_problem(direction), Divided())
     study.optimize(simulate, 4, progress=False)
     found, sign = aloq.compare(study, QUESTIONS), study.problem.sign

@@ -26,7 +26,7 @@ from aloq.problem.codec import register
 from aloq.problem.distributions import Discrete
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import ProblemError, StudyError
-from aloq.problem.problem import Problem
+from aloq.problem.problem import Direction, Problem
 from aloq.problem.variables import Choice
 from aloq.study.checks import LONGEST, real, shown, storable
 from aloq.study.journal.file import read
@@ -138,7 +138,7 @@ def test_an_older_journal_with_half_a_pair_is_read(path: Path, problem: Problem)
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_the_largest_numbers_are_returns_like_others(path: Path, direction: str) -> None:
+def test_the_largest_numbers_are_returns_like_others(path: Path, direction: Direction) -> None:
     """Their differences, and the sums of their squares, are larger than any number."""
     problem = Problem({"x": (0.0, 1.0)}, {"load": Discrete([0.0, 1.0], p=[0.9, 0.1])}, direction=direction)
 

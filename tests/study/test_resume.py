@@ -17,7 +17,7 @@ from study_stub import Alert, simulate
 from aloq.methods.aloq import ALOQ, EARLIER_DEFAULTS
 from aloq.methods.naive import Naive
 from aloq.problem.errors import JournalError, StudyError
-from aloq.problem.problem import Problem
+from aloq.problem.problem import Direction, Problem
 from aloq.study.journal.file import read
 from aloq.study.study import Study
 
@@ -67,7 +67,7 @@ def played(problem: Problem, script: list[str]) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 @pytest.mark.parametrize("by", ["resume", "constructor"])
-def test_resuming_after_any_step_changes_nothing(tmp_path: Path, direction: str, by: str) -> None:
+def test_resuming_after_any_step_changes_nothing(tmp_path: Path, direction: Direction, by: str) -> None:
     problem = study_stub.make_problem(direction)
     expected = played(problem, SCRIPT)
     for pause in range(len(SCRIPT) + 1):

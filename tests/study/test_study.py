@@ -19,7 +19,7 @@ from aloq.methods.wsn import WSN
 from aloq.problem.distributions import Discrete
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import ProblemError, StudyError
-from aloq.problem.problem import Problem
+from aloq.problem.problem import Direction, Problem
 from aloq.problem.variables import Choice
 from aloq.study.study import Study
 from aloq.study.trial import Trial
@@ -262,7 +262,7 @@ def test_where_every_pair_is_out_one_is_asked_for_again() -> None:
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_a_failure_with_a_value_is_a_return(direction: str) -> None:
+def test_a_failure_with_a_value_is_a_return(direction: Direction) -> None:
     plain = study_stub.make_problem(direction)
     problem = Problem(plain.policy, plain.environment, direction, failure_value=-7)
     spy = Spy()

@@ -20,7 +20,7 @@ from aloq.methods.naive import Naive
 from aloq.methods.reinforce import Reinforce
 from aloq.problem.distributions import Discrete, Samples
 from aloq.problem.errors import ProblemError, SimulationError, StudyError
-from aloq.problem.problem import Problem
+from aloq.problem.problem import Direction, Problem
 from aloq.problem.variables import Archive
 from aloq.study.journal.repair import repair
 from aloq.study.study import Study
@@ -58,7 +58,7 @@ def counting(simulator: Simulator, stop: int = 10**9) -> tuple[Simulator, list[d
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_every_environment_once_is_exact(direction: str) -> None:
+def test_every_environment_once_is_exact(direction: Direction) -> None:
     study = study_of(make_problem(direction), simulate)
     counted, seen = counting(simulate)
     found = study.verify(counted, 20, progress=False)

@@ -26,7 +26,7 @@ from aloq.methods.interface import Prediction, Recommendation, State, Suggestion
 from aloq.problem.codec import register
 from aloq.problem.distributions import Discrete
 from aloq.problem.encoding import Encoding
-from aloq.problem.problem import Problem
+from aloq.problem.problem import Direction, Problem
 from aloq.problem.variables import Choice, Integer, Real
 
 
@@ -76,7 +76,7 @@ class Spy(Alert):
         return super().recommend(encoding, history, state, seed)
 
 
-def make_problem(direction: str = "maximize", high: float = 10.0) -> Problem:
+def make_problem(direction: Direction = "maximize", high: float = 10.0) -> Problem:
     return Problem(
         policy={"kp": (0.0, high), "kd": Real(1e-4, 1.0, log=True), "gait": Integer(1, 8), "mode": Choice(["trot", "walk", "run"])},
         environment={"payload": Discrete([0.0, 2.0, 9.0], p=[0.90, 0.09, 0.01]), "sensor": Choice(["ok", "failed"], p=[0.995, 0.005])},

@@ -151,13 +151,15 @@ class Encoding:
     def reweighted(self, environment: Any) -> Encoding:
         """Return the encoding with another p(environment), independent or joint.
 
-        Variables and coordinates stay the same.
+        Variables and coordinates stay the same. Variables that are left out keep their law.
         """
         found = sources(checked_environment(environment))
         names = [name for source in found for name in source.names]
         check_distinct(names, "`environment`")
-        check_names(dict.fromkeys(names), [axis.name for axis in self.axes], "environment")
-        laws = tuple(law_on(source, [self._axis[name] for name in source.names]) for source in found)
+        kept = [law for law, factor in zip(self.laws, self.factors, strict=True) if not set(names).intersection(factor.names)]
+        left = [name for factor in self.factors if not set(names).intersection(factor.names) for name in factor.names]
+        check_names(dict.fromkeys([*names, *left]), [axis.name for axis in self.axes], "environment")
+        laws = (*kept, *(law_on(source, [self._axis[name] for name in source.names]) for source in found))
         return replace(self, laws=laws, factors=_factors(laws, self.axes))
 
     def subject_to(self, given: Any) -> Encoding:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, get_args
 
 from aloq.problem import codec, frozen
 from aloq.problem.axes import Axis
@@ -25,7 +25,8 @@ from aloq.problem.spaces import Space, Variable, checked_policy, space_of
 from aloq.problem.valuation import Valuation, check_together, checked_measures, valuation
 from aloq.problem.variables import Archive
 
-DIRECTIONS = ("maximize", "minimize")
+Direction = Literal["maximize", "minimize"]
+DIRECTIONS: tuple[str, ...] = get_args(Direction)
 
 
 @register
@@ -59,7 +60,7 @@ class Problem(EqualAsJSON):
 
     policy: Archive | Mapping[str, Variable | Sequence[float]]
     environment: Samples | Mapping[str, Any]
-    direction: str = "maximize"
+    direction: Direction = "maximize"
     objective: Objective = field(default_factory=Expectation)
     failure_value: float | None = None
     measures: tuple[str, ...] = ()

@@ -27,7 +27,7 @@ from aloq.integrations.optuna.records import Records
 from aloq.methods.design import design_point
 from aloq.methods.interface import Method, State
 from aloq.problem.errors import ProblemError, StudyError
-from aloq.problem.problem import Problem
+from aloq.problem.problem import Direction, Problem
 from aloq.problem.valuation import checked_measures
 from aloq.problem.variables import Real
 from aloq.study.arguments import check_method, check_seed
@@ -169,7 +169,7 @@ class ALOQSampler(BaseSampler):
     def _frame(self, study: Study, space: SearchSpace) -> SearchFrame:
         return self._framed(space, "maximize" if study.direction == StudyDirection.MAXIMIZE else "minimize")
 
-    def _framed(self, space: SearchSpace, direction: str) -> SearchFrame:
+    def _framed(self, space: SearchSpace, direction: Direction) -> SearchFrame:
         policy = {name: part.variable for name, part in columns(space).items()} or {"no parameter yet": Real(0.0, 1.0)}
         problem = Problem(policy, self._environment, direction, **self._stated)
         _check_formula(problem)

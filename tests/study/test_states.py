@@ -83,3 +83,15 @@ def test_batches_share_a_state(path: Path, problem: Problem) -> None:
         study.optimize(simulate, 5, progress=False)
         study.ask(4)
     assert states(path)[5:] == [4, 4, 4, 4]
+
+
+def test_asks_that_could_not_be_written_take_their_state_with_them(path: Path, problem: Problem) -> None:
+    with Study(problem, Slow(), journal=path) as study:
+        study.optimize(simulate, 8, progress=False)
+        ledger = study._book.ledger
+        assert ledger.state_source() == 4
+        study.ask(2)
+        assert ledger.state_source() == 8
+        ledger.take_back(2)
+        assert ledger.state_source() == 4
+        assert ledger.state() == states(path)[4]

@@ -68,6 +68,7 @@ class Ledger:
         self.plans: list[VerificationPlan] = []  # fresh simulations, which the method does not see
         self.added = 0  # trials that nobody asked for
         self.corrections = 0  # so far
+        self._brought: Record | None = None  # the record of the trial that brought the method's last state
         self._failure_value = failure_value
         self.measures = () if encoding.valuation is None else encoding.valuation.measures  # their names
         self._pending: dict[int, None] = {}  # ids, ascending
@@ -124,6 +125,7 @@ class Ledger:
         if isinstance(source, int) and source != self.state_source():
             raise StudyError(f"A trial may name the one that brought the last state, {self.state_source()}, but {shown(source)} came.")
         trial = self._placed(record)
+        self._brought = record if isinstance(source, dict) else self._brought
         self.log.append(record)
         self.entries.append(Entry(trial))
         self._pending[trial.id] = None
@@ -173,7 +175,7 @@ class Ledger:
         for point in points:
             self._points.append(point)
         self.log.append(record)
-        self.corrections += 1
+        self.corrections, self._brought = self.corrections + 1, None
         self.plans = []  # they are about the earlier problem
         order = [*self._order, *(number for number in self.failed if number not in self._order)]
         self._clear()
@@ -197,7 +199,7 @@ class Ledger:
         self.entries[number] = new
         self.log.append(record)
         self.added -= entry.added and new.status == "dropped"
-        self.corrections += 1
+        self.corrections, self._brought = self.corrections + 1, None
         order = self._order if new.status == "dropped" or number in self._order else [*self._order, number]
         self._clear()
         for each in order:
@@ -254,6 +256,8 @@ class Ledger:
             self.log.pop()
             del self._pending[self.entries.pop().trial.id]
         self._points.cut(len(self.entries))
+        told = (each for each in reversed(self.log) if each["event"] in CORRECTIONS or isinstance(each.get("state"), dict))
+        self._brought = last if (last := next(told, None)) is not None and last["event"] == "ask" else None
 
     def copied(self) -> Ledger:
         """Return a copy that can be read while this ledger grows.
@@ -318,15 +322,11 @@ class Ledger:
 
         Return None after a correction: the method then learns from nothing but right values.
         """
-        return None if (record := self._state_record()) is None else copied(record["state"])
+        return None if self._brought is None else copied(self._brought["state"])
 
     def state_source(self) -> int | None:
         """Return the number of the trial that brought this state, or None if there is no state."""
-        return None if (record := self._state_record()) is None else record["id"]
-
-    def _state_record(self) -> Record | None:
-        told = (each for each in reversed(self.log) if each["event"] in CORRECTIONS or isinstance(each.get("state"), dict))
-        return last if (last := next(told, None)) is not None and last["event"] == "ask" else None
+        return None if self._brought is None else self._brought["id"]
 
     def history(self) -> History:
         """Return what a method may know, in new arrays."""

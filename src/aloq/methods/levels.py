@@ -14,10 +14,12 @@ import numpy as np
 
 from aloq.methods.history import Array
 
-MOST = 2  # thresholds
 FEW = 3  # returns on a level, at least
 LEAST = 1e-6  # the least spread within levels; there is none where all returns of a level are equal
-WIDE = 0.6  # times the standard deviation of the returns around the means of their levels
+# Widths of the first gap and of the next, times the standard deviation of the returns around the
+# means of their levels.
+WIDE = (0.6, 1.0)
+MOST = len(WIDE)  # thresholds
 
 
 def proposals(y: Array) -> list[Array]:
@@ -58,7 +60,7 @@ def _widest(y: Array, thresholds: Array) -> float | None:
     """Return the middle of the widest gap that proposes one more threshold, or None."""
     some = np.sort(y)
     level = np.searchsorted(thresholds, some)
-    widest, middle = WIDE * spread_within(y, thresholds), None
+    widest, middle = WIDE[len(thresholds)] * spread_within(y, thresholds), None
     for each in range(len(thresholds) + 1):
         own = some[level == each]
         gaps = np.diff(own)[FEW - 1 : len(own) - FEW]

@@ -124,11 +124,11 @@ def test_two_cliffs_are_found_where_there_are_two() -> None:
 def smooth(seed: int, kind: str) -> tuple[Array, Array]:
     """A function without a cliff, at places that leave a gap in its values."""
     rng = np.random.default_rng(seed)
-    x = pairs(200, seed)
+    x = pairs(300, seed)
     gram = np.exp(-0.5 * (x[:, None, 0] - x[None, :, 0]) ** 2 / 0.3**2 - 0.5 * (x[:, None, 1] - x[None, :, 1]) ** 2)
     y = np.linalg.cholesky(gram + 1e-8 * np.eye(len(x))) @ rng.standard_normal(len(x))
     y = y if kind == "drawn" else np.exp(1.5 * y)
-    low, high = np.quantile(y, [0.5, 0.85])
+    low, high = np.quantile(y, [0.4, 0.9])
     kept = np.flatnonzero((y < low) | (y > high))[:30]
     return x[kept], y[kept]
 

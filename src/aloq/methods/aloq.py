@@ -44,8 +44,9 @@ CAUTION = 0.25
 # In batches, a model learns again when the data have grown by this share. Learning takes longest,
 # and with less new data it changes little.
 LAG = 0.25
-# A belief about measures, or about a cliff and a rest, soon knows its leader well. Its next
-# simulation is then worth more elsewhere, unless the leader's standard deviation is this share of the challenger's.
+# A belief about measures, or about a rest and cliffs, soon knows its leader well. Its next
+# simulation is then worth more elsewhere, unless the leader's standard deviation is this share of
+# the challenger's.
 MEASURED_SHARE = 0.3
 
 

@@ -4,8 +4,8 @@ y   (n,)   standardised returns
 t   (L,)   thresholds, the lowest first: a return is beyond cliff l if it is above t_l
 
 The widest gap proposes the first threshold. The next is proposed by the widest gap that is left
-within the levels. A gap counts if it is wide beside the spread of returns around the means of their
-levels, and if every level keeps a few returns. So clusters that overlap propose nothing.
+within the levels. A gap counts if it is wide beside the spread that it leaves within the levels, and
+if every level keeps a few returns. So clusters that overlap propose nothing.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ import numpy as np
 
 from aloq.methods.history import Array
 
-MOST = 2  # thresholds
 FEW = 3  # returns on a level, at least
 LEAST = 1e-6  # the least spread within levels; there is none where all returns of a level are equal
-WIDE = 0.6  # times the standard deviation of the returns around the means of their levels
+# A gap is this many times as wide as the standard deviation of the returns around the means of the
+# levels that it makes. Tails leave gaps too, but these are seldom so wide.
+WIDE = 1.5
+MOST = 2  # thresholds
 
 
 def proposals(y: Array) -> list[Array]:
@@ -28,7 +30,10 @@ def proposals(y: Array) -> list[Array]:
         new = _widest(y, known)
         if new is None:
             break
-        found.append(np.sort(np.append(known, new)))
+        more = np.sort(np.append(known, new))
+        if gap_at(y, new) <= WIDE * spread_within(y, more):
+            break
+        found.append(more)
     return found
 
 
@@ -55,10 +60,10 @@ def gap_at(y: Array, threshold: float) -> float:
 
 
 def _widest(y: Array, thresholds: Array) -> float | None:
-    """Return the middle of the widest gap that proposes one more threshold, or None."""
+    """Return the middle of the widest gap that leaves a few returns on each level, or None."""
     some = np.sort(y)
     level = np.searchsorted(thresholds, some)
-    widest, middle = WIDE * spread_within(y, thresholds), None
+    widest, middle = 0.0, None
     for each in range(len(thresholds) + 1):
         own = some[level == each]
         gaps = np.diff(own)[FEW - 1 : len(own) - FEW]

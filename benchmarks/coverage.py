@@ -83,7 +83,7 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Case:
+class RandomProblem:
     """A problem whose expected returns are known."""
 
     problem: Any
@@ -91,7 +91,7 @@ class Case:
     expected: Callable[[float], float]  # of a policy
 
 
-def drawn_from_prior(seed: int, rng: np.random.Generator) -> Case:
+def drawn_from_prior(seed: int, rng: np.random.Generator) -> RandomProblem:
     import aloq
 
     f = Draw(seed)
@@ -99,10 +99,10 @@ def drawn_from_prior(seed: int, rng: np.random.Generator) -> Case:
     def simulate(policy: dict[str, Any], environment: dict[str, Any]) -> float:
         return f(policy["x"], environment["t"]) + np.sqrt(f.noise) * rng.standard_normal()
 
-    return Case(aloq.Problem({"x": (0.0, 1.0)}, {"t": aloq.Discrete(LEVELS.tolist(), p=WEIGHTS.tolist())}), simulate, f.expected)
+    return RandomProblem(aloq.Problem({"x": (0.0, 1.0)}, {"t": aloq.Discrete(LEVELS.tolist(), p=WEIGHTS.tolist())}), simulate, f.expected)
 
 
-def drawn_of_kind(name: str, seed: int, rng: np.random.Generator) -> Case:
+def drawn_of_kind(name: str, seed: int, rng: np.random.Generator) -> RandomProblem:
     kind = KINDS[name]
     f, _ = kind.draw(generator(name, seed))
     problem = problem_of(kind)
@@ -113,7 +113,7 @@ def drawn_of_kind(name: str, seed: int, rng: np.random.Generator) -> Case:
     def simulate(policy: dict[str, Any], environment: dict[str, Any]) -> float:
         return float(returned(policy["x"], values_of(environment))[0] + kind.noise * rng.standard_normal())
 
-    return Case(problem, simulate, lambda x: true_mean(kind, problem, partial(returned, x)))
+    return RandomProblem(problem, simulate, lambda x: true_mean(kind, problem, partial(returned, x)))
 
 
 def one_run(kind: str, evaluations: int, seed: int, folder: Path) -> tuple[Any, ...]:

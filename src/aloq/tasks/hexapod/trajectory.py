@@ -26,14 +26,14 @@ LINKS = ("coxa", "femur", "tibia")
 JOINTS = tuple(f"{leg}_{link}" for leg in LEGS for link in LINKS)
 
 
-class Trajectory(NamedTuple):
+class JointAngles(NamedTuple):
     """Target angles of the joints, and when they are to be reached."""
 
     milliseconds: NDArray[np.int64]  # (n,) since the start, increasing
     angles: Array  # (n, 18) in the order of JOINTS
 
 
-def trajectory(parameters: ArrayLike, periods: int = 5, lead: float = 1.0) -> Trajectory:
+def trajectory(parameters: ArrayLike, periods: int = 5, lead: float = 1.0) -> JointAngles:
     """Return a controller's angles over so many periods of one second.
 
     The first posture is to be reached after `lead` seconds, so that a robot that stands otherwise
@@ -42,7 +42,7 @@ def trajectory(parameters: ArrayLike, periods: int = 5, lead: float = 1.0) -> Tr
     if periods < 1 or not 0 <= lead < np.inf:
         raise ProblemError(f"there must be at least 1 period, and a lead of 0 seconds or more, but got {periods=}, {lead=}.")
     steps = np.arange(periods * SAMPLES)
-    return Trajectory(round(1000 * lead) + steps * (1000 // SAMPLES), angles(parameters)[steps % SAMPLES])
+    return JointAngles(round(1000 * lead) + steps * (1000 // SAMPLES), angles(parameters)[steps % SAMPLES])
 
 
 def gait(policy: Mapping[str, Any]) -> Array:
@@ -61,7 +61,7 @@ def check_writable(path: Path) -> None:
         raise ProblemError(f"the file must end in {' or '.join(FORMATS)}, but is {str(path)!r}. Choose one of them.")
 
 
-def write(walk: Trajectory, path: Path) -> None:
+def write(walk: JointAngles, path: Path) -> None:
     """Write a trajectory as CSV or YAML, depending on the ending of the file's name."""
     check_writable(path)
     text = _csv(walk) if path.suffix.lower() == ".csv" else _yaml(walk)
@@ -71,12 +71,12 @@ def write(walk: Trajectory, path: Path) -> None:
         raise StudyError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 
-def _csv(walk: Trajectory) -> str:
+def _csv(walk: JointAngles) -> str:
     rows = (",".join([f"{time / 1000:.3f}", *_numbers(row)]) for time, row in zip(walk.milliseconds, walk.angles, strict=True))
     return "\n".join([",".join(["seconds", *JOINTS]), *rows, ""])
 
 
-def _yaml(walk: Trajectory) -> str:
+def _yaml(walk: JointAngles) -> str:
     lines = ['header: {stamp: {sec: 0, nanosec: 0}, frame_id: ""}', f"joint_names: [{', '.join(JOINTS)}]", "points:"]
     for time, row in zip(walk.milliseconds.tolist(), walk.angles, strict=True):
         since = f"{{sec: {time // 1000}, nanosec: {time % 1000 * 1_000_000}}}"

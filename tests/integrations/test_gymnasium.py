@@ -47,7 +47,9 @@ def test_a_step_is_one_simulation(name: str) -> None:
     _, reward, terminated, truncated, info = env.step(env.action_space.sample())
     assert observation.tolist() == [0.0]
     assert (terminated, truncated) == (True, False)
-    assert info["return"] == task.simulate(info["policy"], info["environment"])
+    told, valuation = task.simulate(info["policy"], info["environment"]), task.problem.valuation
+    assert info["return"] == (told if valuation is None else valuation.of(told, info["policy"], info["environment"]))
+    assert info.get("measures", told) == told
     assert reward == (info["return"] if task.problem.direction == "maximize" else -info["return"])
 
 

@@ -7,6 +7,7 @@ it does.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -177,6 +178,8 @@ def test_a_simulation_may_close_its_study(problem: Problem) -> None:
 def test_returns_that_others_tell_end_a_run_too(problem: Problem, parallel: int) -> None:
     """Another thread tells the last right after the run has looked how many are missing: nothing is
     left to launch or to wait for.
+
+    The fourth simulation waits for that, because two that end at once would not be seen one by one.
     """
 
     class Raced(Study):
@@ -190,8 +193,14 @@ def test_returns_that_others_tell_end_a_run_too(problem: Problem, parallel: int)
 
     study, others, looks = Raced(problem, Alert()), list[Any](), list[int]()
     others.append(study.ask())
-    pool = ThreadPoolExecutor(2)
-    ends(lambda: study.optimize(simulate, 4, executor=pool, parallel=parallel, progress=False))
+    pool, calls = ThreadPoolExecutor(2), itertools.count(1)
+
+    def simulate_in_turn(policy: dict[str, Any], environment: dict[str, Any]) -> float:
+        if next(calls) == 4:
+            eventually(lambda: not others)
+        return simulate(policy, environment)
+
+    ends(lambda: study.optimize(simulate_in_turn, 4, executor=pool, parallel=parallel, progress=False))
     pool.shutdown()
     assert study.evaluations >= 4
     assert others == []

@@ -42,9 +42,6 @@ from aloq.numerics.last_result import keep_last_result
 HEIGHT = 5.0
 # A cliff is at least this part of its gap. If it is lower, something else made the gap.
 EXPLAINS = 0.5
-# The hyperparameters of a margin are learnt again once the data have grown by this share, because
-# that takes longest. The belief and the evidence take all answers into account.
-LAG = 0.25
 
 
 @jax.tree_util.register_dataclass
@@ -114,9 +111,8 @@ def learn_splits(structure: Structure, x: Array, values: Array, before: list[Spl
 
 def _margin(structure: Structure, x: Array, side: Array, before: Chains | None, samples: int, seed: list[int]) -> tuple[Chains, float]:
     """Return the chains of a margin, and the evidence of the sides, 1 or 0, (n,)."""
-    answers, chains = 2 * side - 1, before
-    if chains is None or len(x) > (1 + LAG) * chains.told:
-        chains = update(structure, x, answers, chains, samples, seed, Answers)
+    answers = 2 * side - 1
+    chains = update(structure, x, answers, before, samples, seed, Answers)
     return chains, log_evidence(structure, padded_data(x, answers, Answers), chains)
 
 

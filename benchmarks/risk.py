@@ -3,12 +3,13 @@
     python benchmarks/risk.py --seeds 0-19 --workers 2
     python benchmarks/risk.py --table               # of the runs so far
 
-Each run optimises one objective of one task whose truth is known. `surge` is run by its return alone,
-the others also with measures. Every run is appended to a CSV as it ends, and existing runs are
-skipped. The table shows quartiles of the true regret after 25, 50 and 100 simulations, in units of
-what is at stake: how much worse under this objective the policy of the best mean is. For the mean,
-it is how much worse the policy of the best CVaR(0.05) is. For a limit, it is what the limit costs.
-The last column says how many runs recommend a policy that breaks its limit in truth.
+Each run optimises one objective of one task whose truth is known. `surge` is run by its return
+alone, the others also with measures. Every run is appended to a CSV as it ends, and existing
+runs are skipped. The table shows quartiles of the true regret after 25, 50 and 100 simulations,
+in units of what is at stake: how much worse under this objective the policy of the best mean is.
+For the mean, it is how much worse the policy of the best CVaR(0.05) is. For a limit, it is what
+the limit costs. The last column says how many runs recommend a policy that breaks its limit in
+truth.
 
 A case `asked` is run for the mean, and asked about the objective afterwards.
 """
@@ -44,7 +45,9 @@ CASES: dict[str, tuple[str, bool, str, bool]] = {
 
 
 def case(name: str) -> tuple[Task, Objective, bool]:
-    """Return a case's task, its objective, and whether it is run for the mean and asked about it."""
+    """Return a case's task, its objective, and whether it is run for the mean and asked about
+    it.
+    """
     task, measured, risk, asked = CASES[name]
     loaded, objective = aloq.tasks.load(task), objective_of(risk)
     told = loaded.measured if measured else loaded
@@ -64,7 +67,9 @@ def grid(task: str) -> list[dict[str, Any]]:
 
 @cache
 def at_stake(name: str) -> tuple[float, float]:
-    """Return the best value, and how much worse the policy is that disregards the risk or the limit."""
+    """Return the best value, and how much worse the policy is that disregards the risk or the
+    limit.
+    """
     task, objective, _ = case(name)
     policies, sign = grid(task.name), task.problem.sign
     values = sign * task.truth(policies, objective)

@@ -4,8 +4,8 @@
     python benchmarks/tournament.py --table               # of the runs so far
 
 Some tasks come with the library, the others from `problems.py`. All methods start with the same
-design. A run is appended to a CSV as it ends: the true regret after 25, 50 and 100 simulations. When
-the benchmark is started again, finished runs are skipped.
+design. A run is appended to a CSV as it ends: the true regret after 25, 50 and 100 simulations.
+When the benchmark is started again, finished runs are skipped.
 """
 
 from __future__ import annotations

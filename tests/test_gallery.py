@@ -1,4 +1,5 @@
-"""The gallery's pages run as they stand, and what they say is true: aloq's policy beats the one that ignores the rare event.
+"""The gallery's pages run as they stand, and what they say is true: aloq's policy beats the one
+that ignores the rare event.
 
 True values are those of docs/_site/gallery.py, which knows nothing of aloq.
 """
@@ -40,7 +41,9 @@ def page(name: str) -> str:
 
 
 def listed(name: str) -> dict[str, tuple[tuple[float, float], float, float]]:
-    """The table of a page: who → policy, what it is worth if nothing rare happens, what in expectation."""
+    """The table of a page: who → policy, what it is worth if nothing rare happens, what in
+    expectation.
+    """
     found = {}
     for line in page(name).splitlines():
         cells = [cell.strip().replace("−", "-").replace(",", "") for cell in line.strip("|").split("|")]
@@ -86,7 +89,8 @@ def test_a_page_finds_what_the_rare_event_allows(name: str, tmp_path: Path, monk
     (ignoring, known), (_, best) = ((*rows[who][1:],) for who in ("best if nothing rare happened", "best in expectation"))
     assert problem.sign * (known - ignoring) > 0
     worth, _ = gallery.at(problem, names, gallery.studied(names).best().policy)
-    # It loses at most half of what ignoring the rare event loses. Pages show less; other machines round differently.
+    # It loses at most half of what ignoring the rare event loses. Pages show less; other machines
+    # round differently.
     assert abs(worth - best) < 0.5 * abs(known - best)
 
 

@@ -214,7 +214,10 @@ def test_pad_extends_the_leading_axis() -> None:
 
 @pytest.mark.parametrize("noise", [0.01, 0.3, 3.0])
 def test_the_evidence_is_the_likelihood_averaged_over_the_prior(noise: float) -> None:
-    """Averaged over a grid of the three hyperparameters. Laplace's method is right to about a nat."""
+    """Averaged over a grid of the three hyperparameters.
+
+    Laplace's method is right to about a nat.
+    """
     structure = Structure(Constant() * SE("policy"), 1, (False,), "none", noise=(-3.0, 1.5))
     x = np.random.default_rng(0).uniform(size=(12, 1))
     y = np.sin(6 * x[:, 0]) + noise * np.random.default_rng(1).standard_normal(12)

@@ -49,8 +49,8 @@ def test_the_design_goes_on_while_all_returns_are_alike(study: Play) -> None:
 
 
 def test_exploration_and_intensification_alternate(study: Play) -> None:
-    """Even calls go to a new policy; odd calls to the policy of highest mean, by the very belief that
-    the suggestion was made with, until it was simulated in every environment.
+    """Even calls go to a new policy; odd calls to the policy of highest mean, by the very belief
+    that the suggestion was made with, until it was simulated in every environment.
     """
     for step in range(INITIAL, STEPS):
         history, _ = at(study, step)
@@ -87,7 +87,9 @@ def test_suggestions_are_possible(study: Play) -> None:
 
 
 def test_the_robust_policy_is_found(study: Play) -> None:
-    """The peak at 0.8 loses 0.01 · 60 · 0.3 to the rare payload, so 0.2 is a close second; anything else is clearly worse."""
+    """The peak at 0.8 loses 0.01 · 60 · 0.3 to the rare payload, so 0.2 is a close second;
+    anything else is clearly worse.
+    """
     weights, nodes = ENCODING.factors[0].weights, ENCODING.factors[0].nodes
     grid = np.linspace(0, 1, 201)
     truth = np.array([sum(w * simulate(np.array([p, *t])) for w, t in zip(weights, nodes, strict=True)) for p in grid])
@@ -148,7 +150,9 @@ def test_recommendations_are_simulated_policies(study: Play) -> None:
 
 
 def test_beliefs_are_in_the_units_of_the_returns(study: Play) -> None:
-    """Returns times a power of two change no bit of the standardised ones, so the belief must be exactly that multiple."""
+    """Returns times a power of two change no bit of the standardised ones, so the belief must be
+    exactly that multiple.
+    """
     policies = np.linspace(0, 1, 7)[:, None]
     history, state = at(study, 12)
     one = SMALL.predict(ENCODING, history, state, 0, policies)
@@ -195,7 +199,9 @@ def test_if_everything_failed_the_design_goes_on() -> None:
 
 
 def test_several_returns_at_once_are_met() -> None:
-    """Four asked, then four told together: the state is four observations behind, and nothing breaks."""
+    """Four asked, then four told together: the state is four observations behind, and nothing
+    breaks.
+    """
     study = play(SMALL, 8)
     history = study.history
     for p in (0.1, 0.3, 0.5, 0.7):
@@ -208,7 +214,9 @@ def test_several_returns_at_once_are_met() -> None:
 
 
 def test_every_kind_of_variable_at_once() -> None:
-    """Whole numbers, choices and a constant; a continuous law beside a listed one: suggestions come back snapped."""
+    """Whole numbers, choices and a constant; a continuous law beside a listed one: suggestions
+    come back snapped.
+    """
     problem = Problem(
         {"kp": (0.0, 10.0), "gait": Integer(1, 8), "mode": Choice(["trot", "walk", "run"])},
         {"wind": stats.norm(3, 2), "payload": Discrete([0.0, 2.0, 9.0], p=[0.90, 0.09, 0.01]), "site": Choice(["here"])},
@@ -231,7 +239,9 @@ def test_the_paper_runs_with_direct() -> None:
 
 
 def test_a_deterministic_simulator_is_not_asked_the_same_again() -> None:
-    """Two environments, the leader known in both, and repeats agree: each suggestion is a new pair."""
+    """Two environments, the leader known in both, and repeats agree: each suggestion is a new
+    pair.
+    """
     study = play(SMALL, 10)
     history = study.history
     history = told(history, history.told[-1], history.values[-1])
@@ -243,7 +253,10 @@ def test_a_deterministic_simulator_is_not_asked_the_same_again() -> None:
 
 @pytest.mark.parametrize("rule", [UCB(0.0), EI()])
 def test_policies_of_an_archive_that_are_known_well_make_room_for_others(rule: PolicyRule) -> None:
-    """Without doubt that is worth anything, the leader would be the most promising for ever. One repeat shows that there is no noise."""
+    """Without doubt that is worth anything, the leader would be the most promising for ever.
+
+    One repeat shows that there is no noise.
+    """
     archive = Problem(
         Archive(np.linspace(0, 1, 8)[:, None].tolist(), names=["p"]), {"payload": Discrete([0.0, 9.0], p=[0.9, 0.1])}
     ).encoding
@@ -252,7 +265,9 @@ def test_policies_of_an_archive_that_are_known_well_make_room_for_others(rule: P
 
 
 def test_failures_that_cluster_are_avoided(study: Play) -> None:
-    """Where the next policy would lie, 24 simulations around it, in all environments, have failed: the next lies elsewhere."""
+    """Where the next policy would lie, 24 simulations around it, in all environments, have
+    failed: the next lies elsewhere.
+    """
     history, state = at(study, 14)
     without = SMALL.suggest(ENCODING, history, state, 0).point[0]
     rng = np.random.default_rng(0)
@@ -263,7 +278,9 @@ def test_failures_that_cluster_are_avoided(study: Play) -> None:
 
 
 def test_a_batch_is_chosen_as_if_one_after_the_other(study: Play) -> None:
-    """The first is the one that is asked for alone; all differ; the chains are the state's, since nothing new was told."""
+    """The first is the one that is asked for alone; all differ; the chains are the state's,
+    since nothing new was told.
+    """
     history, state = at(study, 13)
     state = SMALL.suggest(ENCODING, history, state, 0).state
     found = list(SMALL.suggest_many(ENCODING, history, state, 0, 9))
@@ -293,7 +310,9 @@ def test_chains_of_a_batch_lag_behind_the_data_and_those_of_a_single_call_do_not
 
 
 def test_a_batch_in_a_hurry_repeats_no_pair_that_is_out_or_failed_and_learns_nothing(study: Play) -> None:
-    """More pairs than any one policy has environments, so that policies which are used up must be left alone."""
+    """More pairs than any one policy has environments, so that policies which are used up must
+    be left alone.
+    """
     history, state = at(study, STEPS)
     failed = ENCODING.snap_environments(np.array([[0.0], [0.5], [1.0]]))
     failed = np.unique(np.column_stack([np.full(len(failed), 0.85), failed]), axis=0)

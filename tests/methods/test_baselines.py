@@ -65,7 +65,10 @@ def test_same_arguments_give_the_same_bits_also_by_way_of_json(played: tuple[Met
 
 
 def test_pending_and_failed_pairs_do_no_harm(played: tuple[Method, Play]) -> None:
-    """Four asked; the third fails, the last is told first, one stays out. Then the study goes on."""
+    """Four asked; the third fails, the last is told first, one stays out.
+
+    Then the study goes on.
+    """
     method, study = played
     history, state = at(study, STEPS - 1)
     points = []
@@ -104,7 +107,9 @@ def test_naive_is_one_step_aloq_but_for_the_environment() -> None:
 
 
 def test_naive_takes_returns_that_agree_for_luck_not_for_a_simulator_that_repeats_itself() -> None:
-    """Seen without its environment, one policy that returned the same value twice may have met the same environment twice."""
+    """Seen without its environment, one policy that returned the same value twice may have met
+    the same environment twice.
+    """
     x = scattered(INITIAL + 4)
     history = history_of(np.vstack([x, x[:1]]), np.array([simulate(row) for row in (*x, x[0])]))
     assert history.deterministic
@@ -113,7 +118,9 @@ def test_naive_takes_returns_that_agree_for_luck_not_for_a_simulator_that_repeat
 
 
 def test_naive_believes_in_a_function_of_the_policy_alone() -> None:
-    """Against textbook algebra on the policy column, under the hyperparameter samples of its state."""
+    """Against textbook algebra on the policy column, under the hyperparameter samples of its
+    state.
+    """
     x = scattered(INITIAL + 4)
     history = history_of(x, np.array([simulate(row) for row in x]))
     state = NAIVE.suggest(ENCODING, history, None, 0).state
@@ -159,7 +166,9 @@ def test_wsn_sees_a_density_as_100_equidistant_values() -> None:
 
 
 def test_wsn_predicts_the_average_over_those_values() -> None:
-    """f(p, theta) = theta there: fbar is the law's mean, which equidistant values with cell probabilities meet to second order."""
+    """f(p, theta) = theta there: fbar is the law's mean, which equidistant values with cell
+    probabilities meet to second order.
+    """
     encoding = Problem({"p": (0.0, 1.0)}, {"theta": stats.beta(2, 5)}).encoding
     x = scattered(20, encoding)
     found = SMALL_WSN.predict(encoding, history_of(x, x[:, 1]), None, 0, np.array([[0.3], [0.6]]))
@@ -204,7 +213,9 @@ def test_reinforce_stands_still_where_all_returns_are_alike() -> None:
 
 @pytest.mark.parametrize("name", ["arm-collision-no-wall", "arm-breakage-no-break"])
 def test_reinforce_reaches_the_arms_targets(name: str) -> None:
-    """Within 2 cm, in a fifth of the paper's 10,000 simulations, where nothing rare is in the way."""
+    """Within 2 cm, in a fifth of the paper's 10,000 simulations, where nothing rare is in the
+    way.
+    """
     task = tasks.load(name)
     encoding = task.problem.encoding
 

@@ -22,7 +22,10 @@ def cliff(value: str = "reach - 5 * hit", high: float = 1.0) -> Problem:
 
 
 def simulate(policy: dict[str, Any], environment: dict[str, Any]) -> dict[str, Any]:
-    """Reaching far is good. Beyond the wall it costs 5, and nobody says by how much the wall was missed."""
+    """Reaching far is good.
+
+    Beyond the wall it costs 5, and nobody says by how much the wall was missed.
+    """
     return {"reach": policy["x"], "hit": bool(policy["x"] > 0.9 - environment["wall"])}
 
 
@@ -31,7 +34,10 @@ def expected(x: float) -> float:
 
 
 def test_the_cliff_is_found_and_another_formula_gives_its_probability() -> None:
-    """Beyond x = .6 every second environment has a hit, and f̄ is below -1. Short of it, it is between 0 and .35."""
+    """Beyond x = .6 every second environment has a hit, and f̄ is below -1.
+
+    Short of it, it is between 0 and .35.
+    """
     study = study_of(cliff(), 20, simulate)
     best = study.best()
     assert expected(best.policy["x"]) > 0.05
@@ -55,7 +61,10 @@ def test_a_resumed_study_goes_on_to_the_bit(tmp_path: Path) -> None:
 
 
 def test_as_long_as_all_answers_are_the_same_the_rest_stays_uncertain() -> None:
-    """Nothing was hit up to x = .1. Beyond, a hit is as likely as the spread of length scales says, but neither 0 nor 1."""
+    """Nothing was hit up to x = .1.
+
+    Beyond, a hit is as likely as the spread of length scales says, but neither 0 nor 1.
+    """
     study = study_of(cliff(), 8, lambda policy, environment: {"reach": policy["x"], "hit": False})
     chances = study.predict([{"x": x} for x in (0.05, 0.95)], value="hit").mean
     assert (chances < 0.4).all()
@@ -67,7 +76,9 @@ def test_as_long_as_all_answers_are_the_same_the_rest_stays_uncertain() -> None:
 
 
 def test_a_boolean_may_be_missing_in_some_trials_and_a_random_one_keeps_its_probability() -> None:
-    """A third of the answers is true, whatever the policy, and where the wall is far there is none."""
+    """A third of the answers is true, whatever the policy, and where the wall is far there is
+    none.
+    """
     rng = np.random.default_rng(0)
 
     def random(policy: dict[str, Any], environment: dict[str, Any]) -> dict[str, Any]:

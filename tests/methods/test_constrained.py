@@ -96,7 +96,10 @@ def test_with_a_constraint_on_the_policy_too() -> None:
 
 @pytest.mark.slow
 def test_a_share_of_a_law_with_a_density() -> None:
-    """Of walls that are equally likely in (0, 1), 80 % are missed if x <= .1. The law is cut into 128 cells."""
+    """Of walls that are equally likely in (0, 1), 80 % are missed if x <= .1.
+
+    The law is cut into 128 cells.
+    """
     problem = Problem({"x": (0.0, 1.0)}, {"wall": stats.uniform(0, 1)}, subject_to={"gap >= 0": 0.8}, **MEASURES)
     best = study_of(problem, 16).best()
     assert 0.05 < best.policy["x"] <= 0.1 + 0.01

@@ -18,7 +18,9 @@ def design(encoding: Encoding, count: int, seed: int = 0, spread: bool = True) -
 
 
 def test_points_do_not_depend_on_those_asked_before() -> None:
-    """Point 5 is point 5, whether or not points 0 to 4 were asked for: that makes a resumed study exact."""
+    """Point 5 is point 5, whether or not points 0 to 4 were asked for: that makes a resumed
+    study exact.
+    """
     points = design(ENCODING, 8)
     for index in (7, 0, 5):
         np.testing.assert_array_equal(design_point(ENCODING, index, 0, True), points[index])
@@ -38,7 +40,9 @@ def test_environments_are_spread_or_drawn() -> None:
 
 
 def test_of_several_factors_one_is_spread_at_a_time() -> None:
-    """A leg in twenty is missing: among four legs, spread all at once, hardly ever would one alone be missing."""
+    """A leg in twenty is missing: among four legs, spread all at once, hardly ever would one
+    alone be missing.
+    """
     legs = {f"leg{i}": Choice(["there", "missing"], p=[0.95, 0.05]) for i in range(4)}
     encoding = Problem({"gain": (0.0, 1.0)}, legs).encoding
     states = [encoding.decode_environment(point[1:]) for point in design(encoding, 512)]

@@ -119,7 +119,9 @@ CHECKED = {"numbers": CVaR(0.2), "choices": MeanStd(1.0), "archive": WorstCase()
 # What the others compile costs more than it tells beside the archive.
 @pytest.mark.parametrize("name", [name if name == "archive" else pytest.param(name, marks=pytest.mark.slow) for name in CHECKED])
 def test_the_method_keeps_its_rules(name: str) -> None:
-    """Batches, pairs that are out or failed, resumed studies, odd returns: listed, joint, continuous and archived."""
+    """Batches, pairs that are out or failed, resumed studies, odd returns: listed, joint,
+    continuous and archived.
+    """
     method = ALOQ(samples=4, initial=4, maximiser=MultiStart(starts=16, climbs=2, turns=5))
     check_method(method, {name: replace(problems()[name], objective=CHECKED[name])}, evaluations=8)
 

@@ -1,4 +1,7 @@
-"""What others may bring along: a belief without a Gaussian process, a kernel, a rule for pairs. Each runs whole studies."""
+"""What others may bring along: a belief without a Gaussian process, a kernel, a rule for pairs.
+
+Each runs whole studies.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ from aloq.study.study import Study
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """Believes a weighted mean of what was told nearby, and doubts where nothing was. Environments are all alike to it."""
+    """Believes a weighted mean of what was told nearby, and doubts where nothing was.
+
+    Environments are all alike to it.
+    """
 
     x: JaxArray  # (n, D)
     y: JaxArray  # (n,)
@@ -129,7 +135,9 @@ def truth(p: float) -> float:
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("together", [1, 4])
 def test_a_whole_study(name: str, together: int, tmp_path: Any) -> None:
-    """Serial and in batches: resumed half-way with the same trials as without, and the best policy is one of those simulated."""
+    """Serial and in batches: resumed half-way with the same trials as without, and the best
+    policy is one of those simulated.
+    """
     method, path = METHODS[name], tmp_path / "study.jsonl"
     studies = Study(PROBLEM, method), Study(PROBLEM, method, journal=path)
     while studies[0].evaluations < 24:

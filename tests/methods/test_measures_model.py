@@ -1,4 +1,6 @@
-"""Studies of measured quantities with small models: failures, batches, archives, large supports, resuming, and other formulas."""
+"""Studies of measured quantities with small models: failures, batches, archives, large supports,
+resuming, and other formulas.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def sometimes(policy: dict[str, Any], environment: dict[str, Any]) -> dict[str, 
 
 
 def test_the_cliff_is_found_from_its_gap() -> None:
-    """The best policy reaches just short of the nearest wall that it need fear: x = .2 of value .2, or .6 of 0.35, less 5 · .05."""
+    """The best policy reaches just short of the nearest wall that it need fear: x = .2 of value
+    .2, or .6 of 0.35, less 5 · .05.
+    """
     best = study_of(cliff(), 20).best()
     truth = sum(p * (best.policy["x"] - 5 * (0.9 - wall - best.policy["x"] < 0)) for wall, p in ((0.0, 0.6), (0.3, 0.35), (0.7, 0.05)))
     assert truth > 0.3

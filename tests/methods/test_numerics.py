@@ -47,7 +47,9 @@ HISTORIES = {
 
 
 def assert_sound(method: ALOQ, history: History) -> None:
-    """Suggestions in the cube, beliefs and recommendations finite, and the same again one step later."""
+    """Suggestions in the cube, beliefs and recommendations finite, and the same again one step
+    later.
+    """
     suggestion = method.suggest(ENCODING, history, None, 0)
     assert np.all((suggestion.point >= 0) & (suggestion.point <= 1)), suggestion.point
     belief = method.predict(ENCODING, history, suggestion.state, 0, np.linspace(0, 1, 9)[:, None])
@@ -85,7 +87,9 @@ def test_the_other_kernel_and_warp_survive_too(name: str) -> None:
 
 
 def test_constant_returns_are_believed() -> None:
-    """Nothing was ever seen but 3.7: that is the mean everywhere, and the doubt is small against it."""
+    """Nothing was ever seen but 3.7: that is the mean everywhere, and the doubt is small against
+    it.
+    """
     belief = SMALL.predict(ENCODING, HISTORIES["all equal"], None, 0, np.linspace(0, 1, 5)[:, None])
     np.testing.assert_allclose(belief.mean, 3.7, rtol=1e-6)
     assert np.all(belief.std < 1e-3)

@@ -29,14 +29,18 @@ def belief_and_policies(problem: Problem, scale: float) -> tuple[object, np.ndar
 
 @jax.jit
 def _moments(belief: Any, policies: jax.Array, known: jax.Array) -> tuple[jax.Array, ...]:
-    """Mean and variance of the policies and of the leader after them, and their covariances with it."""
+    """Mean and variance of the policies and of the leader after them, and their covariances with
+    it.
+    """
     leader = known[jnp.argmax(belief.mean(known).mean(axis=0))]
     both = jnp.concatenate([policies, leader[None]])
     return *belief.mean_and_variance(both), belief.between(belief.sites(both), belief.sites(leader[None]))[:, :, 0]
 
 
 def drawn_gain(scaled: object, policies: np.ndarray, known: np.ndarray) -> float:
-    """The same by 4,000 draws of (fbar(pi), fbar(leader)) for each sample of the hyperparameters."""
+    """The same by 4,000 draws of (fbar(pi), fbar(leader)) for each sample of the
+    hyperparameters.
+    """
     rng = np.random.default_rng(0)
     with computing():
         mean, variance, cross = (np.asarray(part) for part in _moments(scaled.belief, policies, known))  # type: ignore[attr-defined]
@@ -53,7 +57,8 @@ def test_the_gain_is_that_of_draws_and_grows_with_the_returns() -> None:
     for scale in (1.0, 1024.0):
         scaled, known = belief_and_policies(problem, scale)
         found[scale] = expected_gain(scaled, known, 3)  # type: ignore[arg-type]
-        # 4,000 draws: a standard error of about 2 %; the grid misses the peak by less than the search does.
+        # 4,000 draws: a standard error of about 2 %; the grid misses the peak by less than the
+        # search does.
         assert abs(found[scale] / drawn_gain(scaled, GRID, known) - 1) < 0.1
     assert abs(found[1024.0] / found[1.0] / 1024 - 1) < 1e-6
 

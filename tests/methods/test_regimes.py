@@ -100,7 +100,10 @@ def test_a_cliff_is_found_with_its_height() -> None:
 
 
 def test_the_belief_follows_the_cliff() -> None:
-    """In new places on either side, but not close to the cliff. A belief that does not know the side is off by 2 or more."""
+    """In new places on either side, but not close to the cliff.
+
+    A belief that does not know the side is off by 2 or more.
+    """
     x, others = pairs(40), pairs(60, seed=5)
     y, _ = cliff(x)
     wanted, _ = cliff(others)
@@ -145,7 +148,10 @@ def test_evidence_says_no_to_smooth_functions(kind: str) -> None:
 
 @pytest.mark.slow
 def test_the_answer_changes_when_the_data_do() -> None:
-    """A steep but smooth rise looks like a cliff until places on its slope are simulated. The plain process then takes over."""
+    """A steep but smooth rise looks like a cliff until places on its slope are simulated.
+
+    The plain process then takes over.
+    """
     rng = np.random.default_rng(3)
     x = pairs(60)
     x[30:, 0] = rng.uniform(0.4, 0.7, size=30)

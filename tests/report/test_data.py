@@ -111,7 +111,9 @@ def test_the_scene_tells_how_often_an_arm_hits_the_wall(setting: tuple[float, fl
 
 
 def test_the_scene_says_why_the_arm_stops() -> None:
-    """The first arm is 7.37 cm from the target and .25 mm off the wall at .14, as its simulation says."""
+    """The first arm is 7.37 cm from the target and .25 mm off the wall at .14, as its simulation
+    says.
+    """
     close = collision_scene({"joint1": 0.26038780462706007, "joint2": 0.7240678906236998, "joint3": 0.8603997393372154})
     end = "At the target it would hit the wall in 12 % of cases."
     assert close.described() == f"The arm stops 7.4 cm from the target and keeps 0.3 mm clear of the nearest possible wall. {end}"
@@ -128,7 +130,9 @@ def test_recommendations_are_those_of_their_time(study: Any) -> None:
 
 
 def test_the_scene_shows_which_first_links_may_break() -> None:
-    """The first link at the ends of the range, [.3, .7] of half a circle, lies at the ends of what is shaded."""
+    """The first link at the ends of the range, [.3, .7] of half a circle, lies at the ends of
+    what is shaded.
+    """
     for setting, end in ((0.3, 0), (0.7, 1)):
         scene = breakage_scene({"joint1": setting, "joint2": 0.2, "joint3": 0.6})
         link = scene.recommended[1] - scene.recommended[0]

@@ -169,7 +169,9 @@ def test_the_page_names_the_objective(tmp_path: Path) -> None:
 
 
 def test_environments_add_up_to_the_mean_whatever_is_optimised() -> None:
-    """The parts of the environment are those of the belief about the mean, though the recommendation is for the tail."""
+    """The parts of the environment are those of the belief about the mean, though the
+    recommendation is for the tail.
+    """
     method = ALOQ(samples=4, initial=8)  # all are of the design, and so alike
     studies = [Study(replace(small_problem(), objective=objective), method, seed=1) for objective in (Expectation(), CVaR(0.05))]
     for study in studies:

@@ -39,7 +39,9 @@ from aloq.study.study import Study
 
 @pytest.fixture(scope="module", autouse=True)
 def _samples_from_the_prior() -> Iterator[None]:
-    """Any samples of the hyperparameters do to check what is made of them, and those of the posterior take long."""
+    """Any samples of the hyperparameters do to check what is made of them, and those of the
+    posterior take long.
+    """
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("aloq.methods.model._update", keep_last_result(from_the_prior))
@@ -61,7 +63,8 @@ def brute(study: Study) -> BruteReport:
     return BruteReport(study)
 
 
-# Condition numbers of about 1e5, the inverse noise times the number of points; variances are differences of larger numbers.
+# Condition numbers of about 1e5, the inverse noise times the number of points; variances are
+# differences of larger numbers.
 assert_close = partial(np.testing.assert_allclose, rtol=1e-7, atol=1e-8)
 
 
@@ -156,7 +159,9 @@ def test_the_past_is_thinned_to_steps_that_stay() -> None:
 
 
 def test_a_model_is_fitted_once_for_all_that_is_asked_about_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A study whose trials all come from the design has no hyperparameters in its journal: whoever wants them must find them."""
+    """A study whose trials all come from the design has no hyperparameters in its journal:
+    whoever wants them must find them.
+    """
     fits: list[int] = []
 
     def counted(structure: Structure, x: Array, *rest: Any) -> Chains:
@@ -219,7 +224,8 @@ def test_continuous_variables_and_joint_samples_are_seen_variable_by_variable() 
         assert sum(region.effect.simulations for region in part.regions) == 12
     for region in wind.regions:
         assert region.low is not None
-        # The ranges are filled by quadrature nodes, of which one may fall on either side of each end; they have 4 % at most.
+        # The ranges are filled by quadrature nodes, of which one may fall on either side of each
+        # end; they have 4 % at most.
         assert region.effect.probability == pytest.approx(law.cdf(region.high) - law.cdf(region.low), abs=0.05)
 
 
@@ -267,7 +273,9 @@ def reached() -> Study:
 
 
 def test_joint_draws_tell_which_environments_drive_the_result(reached: Study) -> None:
-    """Each draw is averaged over a region by hand, as a belief that gives no weight to all other environments."""
+    """Each draw is averaged over a region by hand, as a belief that gives no weight to all other
+    environments.
+    """
     view, found = StudyView(reached), summarise(reached)
     assert isinstance(view.belief, DrawnBelief)
     belief, pi = view.belief.belief, view.point[None]

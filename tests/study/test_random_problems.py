@@ -1,6 +1,8 @@
-"""Any problem, any returns: nothing crashes, nothing leaves its bounds or constraints, no pair is out twice.
+"""Any problem, any returns: nothing crashes, nothing leaves its bounds or constraints, no pair
+is out twice.
 
-With the stub and on a few problems with ALOQ, which compiles anew for each; benchmarks/random_problems.py runs many.
+With the stub and on a few problems with ALOQ, which compiles anew for each;
+benchmarks/random_problems.py runs many.
 """
 
 from __future__ import annotations

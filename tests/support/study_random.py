@@ -35,7 +35,8 @@ environments = st.one_of(
     st.just(stats.uniform(-1, 1e-6)),
     st.just(stats.expon(scale=1e6)),
 )
-# Of several variables at once: policies from a list, a joint sample of environments with a point twice.
+# Of several variables at once: policies from a list, a joint sample of environments with a point
+# twice.
 GAITS = Archive(np.array([[0.0, 1e5], [0.0, -1e5], [1.0, 0.0], [0.5, 3.0], [0.25, 4.0]]))
 WEATHER = Samples(np.array([[0.0, 5.0], [1.0, 5.0], [1.0, 7.0], [1.0, 7.0]]), names=["wind", "load"])
 

@@ -1,4 +1,6 @@
-"""Tasks whose best policy under risk or constraints differs from the best on average: truths by brute force."""
+"""Tasks whose best policy under risk or constraints differs from the best on average: truths by
+brute force.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ SURGES = [(0.0, 0.55), (1.0, 0.30), (2.0, 0.11), (3.0, 0.04)]
 
 
 def worst_share(returns: list[tuple[float, float]], alpha: float) -> float:
-    """The mean of the worst returns, of a probability alpha in all. Written out for (return, probability)."""
+    """The mean of the worst returns, of a probability alpha in all.
+
+    Written out for (return, probability).
+    """
     left, total = alpha, 0.0
     for value, probability in sorted(returns):
         part = min(left, probability)
@@ -80,7 +85,9 @@ def test_a_fine_search_reaches_the_best_and_does_not_pass_it(name: str) -> None:
 
 
 def test_the_published_chance_constraint() -> None:
-    """El Amri et al. print x = -.678 and -.450; integrals by scipy, shares on a grid of their own."""
+    """El Amri et al. print x = -.678 and -.450; integrals by scipy, shares on a grid of their
+    own.
+    """
     task = tasks.load("efisur-2d")
     assert task.best == pytest.approx(-0.450, abs=6e-4)
 

@@ -15,7 +15,8 @@ def adopt(
     what: Annotated[str, typer.Argument(metavar="STUDY.toml|FILE.py:problem", help="The changed problem: a study file, or a Python file.")],
     journal: Annotated[Path | None, typer.Option(metavar="FILE", help="The journal, unless the study file names it.")] = None,
 ) -> None:
-    """Let a journal go on with a changed problem: a wider range, other probabilities, a new formula.
+    """Let a journal go on with a changed problem: a wider range, other probabilities, a new
+    formula.
 
     All its trials must fit the new problem. If one does not, nothing changes.
     """

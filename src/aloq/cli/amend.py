@@ -14,7 +14,10 @@ Settled = Annotated[int, typer.Argument(metavar="ID", help="The trial's number, 
 
 
 def amend(what: What, trial: Settled, values: Values) -> None:
-    """Correct what was told of a trial, or tell what a failed one returned. The journal keeps both."""
+    """Correct what was told of a trial, or tell what a failed one returned.
+
+    The journal keeps both.
+    """
     with clean_exit(), opened(what) as study:
         study.amend(trial, given(values, study.problem.measures))
 

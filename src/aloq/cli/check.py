@@ -24,7 +24,8 @@ def check(
     """Simulate a few times, and say what came back.
 
     Does the simulator work and repeat itself? Do the policy and each environment variable change
-    the return, or a measure? The exit code is 1 if a simulation failed. Nothing is written to the journal.
+    the return, or a measure? The exit code is 1 if a simulation failed. Nothing is written to
+    the journal.
     """
     with clean_exit():
         from aloq.cli.jobs import load

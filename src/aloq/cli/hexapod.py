@@ -1,4 +1,6 @@
-"""`aloq hexapod archive` and `export`: search for gaits of the six-legged robot, and hand one to a robot."""
+"""`aloq hexapod archive` and `export`: search for gaits of the six-legged robot, and hand one to
+a robot.
+"""
 
 from __future__ import annotations
 

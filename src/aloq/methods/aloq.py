@@ -101,7 +101,9 @@ class ALOQ:
         return (drawn or self.model.serves(objective)) and self.measures.serves(objective)
 
     def heeds(self) -> bool:
-        """Return whether constraints on measures are heeded: measures are modelled, and rules see them."""
+        """Return whether constraints on measures are heeded: measures are modelled, and rules
+        see them.
+        """
         return self.measures is not None and self.pair_rule is None
 
     def prices(self, history: History) -> bool:
@@ -206,7 +208,9 @@ class ALOQ:
         return self.measures if self.measures is not None and history.measures.shape[1] else self.model
 
     def _formed(self, encoding: Encoding, history: History, learnt: State, room: int = 0) -> ScaledBelief:
-        """Return the belief that follows from what was learnt, by paths where it has no closed form."""
+        """Return the belief that follows from what was learnt, by paths where it has no closed
+        form.
+        """
         model, paths = self._model(history), self.measures
         if isinstance(model, Model) and not model.serves(encoding.objective) and paths is not None:
             return believe_draws(model, encoding, history, learnt, room, paths.frequencies, paths.draws)

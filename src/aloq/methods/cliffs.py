@@ -62,7 +62,9 @@ class Split:
         return beyond(values, self.thresholds)
 
     def rests(self, values: Array) -> Array:
-        """Return what is left of the values, (n,), in the units that the rest is modelled in: (n,)."""
+        """Return what is left of the values, (n,), in the units that the rest is modelled in:
+        (n,).
+        """
         return Scale(self.base, self.spread).standardise(values) - self.sides(values) @ (self.heights / self.spread)
 
     def written(self) -> State:
@@ -86,7 +88,8 @@ class Split:
 
 @keep_last_result
 def learn_splits(structure: Structure, x: Array, values: Array, before: list[Split], samples: int, seed: list[int]) -> list[Split]:
-    """Return what pairs x, (n, D), and their returns, (n,), say about one cliff, about two, and so on.
+    """Return what pairs x, (n, D), and their returns, (n,), say about one cliff, about two, and
+    so on.
 
     There are as many as gaps propose. Chains of `before` go on if the pairs that they have met are
     still on the same sides.

@@ -15,7 +15,8 @@ LOOKED_AT = 1024  # points of the sequence among which allowed policies are look
 
 
 def stands_for(encoding: Encoding, pairs: NDArray[np.float64], size: int) -> int:
-    """Return how many points of a first design of `size` are not needed, because pairs, (a, D), are known.
+    """Return how many points of a first design of `size` are not needed, because pairs, (a, D),
+    are known.
 
     One environment counts up to its share of the design, and so does one policy. Old runs are often
     all in the usual environment. They must not take the place of the first look at the others.
@@ -57,7 +58,8 @@ def design_point(encoding: Encoding, index: int, seed: int, spread: bool) -> NDA
 
 
 def _allowed(encoding: Encoding, dim: int, index: int, seed: int) -> NDArray[np.float64]:
-    """Return point number `index` of those points of the sequence whose policies are allowed: (1, dim).
+    """Return point number `index` of those points of the sequence whose policies are allowed:
+    (1, dim).
 
     If there are too few of these, the policy is a draw among the allowed ones.
     """

@@ -128,7 +128,9 @@ class History:
 
 
 def repeats_exactly(told: Array, values: Array, measures: Array) -> bool:
-    """Return whether some pair, a row of `told`, is repeated, and all repeats give equal results."""
+    """Return whether some pair, a row of `told`, is repeated, and all repeats give equal
+    results.
+    """
     _, first, group = np.unique(told, axis=0, return_index=True, return_inverse=True)
     results = np.concatenate([values[:, None], measures], axis=1)
     return len(first) < len(group) and np.array_equal(results, results[first[group]], equal_nan=True)

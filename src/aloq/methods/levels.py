@@ -4,8 +4,8 @@ y   (n,)   standardised returns
 t   (L,)   thresholds, the lowest first: a return is beyond cliff l if it is above t_l
 
 The widest gap proposes the first threshold. The next is proposed by the widest gap that is left
-within the levels. A gap counts if it is wide beside the spread that it leaves within the levels, and
-if every level keeps a few returns. So clusters that overlap propose nothing.
+within the levels. A gap counts if it is wide beside the spread that it leaves within the levels,
+and if every level keeps a few returns. So clusters that overlap propose nothing.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def means_of_levels(y: Array, thresholds: Array) -> Array:
 
 
 def spread_within(y: Array, thresholds: Array) -> float:
-    """Return the standard deviation of the returns around the means of their levels, LEAST or more."""
+    """Return the standard deviation of the returns around the means of their levels, LEAST or
+    more.
+    """
     gaps = y - means_of_levels(y, thresholds)[np.searchsorted(thresholds, y)]
     return max(float(np.sqrt(np.mean(gaps**2))), LEAST)
 

@@ -57,10 +57,10 @@ class MeasuresModel:
     """Gaussian processes of the measures, and joint draws of what they are worth.
 
     `kernel` is that of every measure. By default it has main effects, and for an archive also a
-    part of its own for each policy. `draws` is the number of paths for each hyperparameter sample.
-    `frequencies` is the number of random waves of each term of the kernel. It can be small, because
-    each hyperparameter sample draws its own. With `rounded`, hyperparameter samples are kept in half
-    precision.
+    part of its own for each policy. `draws` is the number of paths for each hyperparameter
+    sample. `frequencies` is the number of random waves of each term of the kernel. It can be
+    small, because each hyperparameter sample draws its own. With `rounded`, hyperparameter
+    samples are kept in half precision.
     """
 
     absent_in_files: ClassVar[dict[str, Any]] = {"rounded": False}

@@ -71,12 +71,12 @@ class BeliefModel(Protocol):
 class Model:
     """A Gaussian process of the return, averaged over the environment in closed form.
 
-    `kernel` is a name, or a kernel composed of others. The name "varying" stands for main effects
-    and an amplitude that varies with the environment (see `aloq.gp.amplitude.varying`). A composed
-    kernel has its own priors of variances and length scales. A prior is (mean, standard deviation)
-    of the logarithm. With `rounded`, hyperparameter samples are kept in half precision, and a
-    journal takes an eighth of the space. With `surprises`, the standard deviation of fbar allows for
-    as many (see `aloq.quadrature.surprise`).
+    `kernel` is a name, or a kernel composed of others. The name "varying" stands for main
+    effects and an amplitude that varies with the environment (see `aloq.gp.amplitude.varying`).
+    A composed kernel has its own priors of variances and length scales. A prior is (mean,
+    standard deviation) of the logarithm. With `rounded`, hyperparameter samples are kept in half
+    precision, and a journal takes an eighth of the space. With `surprises`, the standard
+    deviation of fbar allows for as many (see `aloq.quadrature.surprise`).
     """
 
     kernel: str | Kernel = "se"

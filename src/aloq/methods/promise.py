@@ -15,7 +15,8 @@ PEAKS, AROUND = 16, 16  # then so many around each of the most promising of thes
 
 
 def expected_gain(scaled: ScaledBelief, known: Array, seed: int) -> float:
-    """Return the largest E max(0, fbar(pi) - fbar(leader)) over policies pi, in the units of the returns.
+    """Return the largest E max(0, fbar(pi) - fbar(leader)) over policies pi, in the units of the
+    returns.
 
     The leader is the best of the known policies, (k, d).
     """

@@ -133,7 +133,9 @@ def _splits(state: State | None) -> list[Split]:
 
 
 def _valuation(cliffs: int) -> Valuation:
-    """Return the valuation of a rest and of cliffs, whose heights are the scales of the booleans."""
+    """Return the valuation of a rest and of cliffs, whose heights are the scales of the
+    booleans.
+    """
     names = ("rest", *(f"cliff{i + 1}" for i in range(cliffs)))
     return Valuation(names, Formula.parse(" + ".join(names), dict.fromkeys(names)), (), (), 1)
 

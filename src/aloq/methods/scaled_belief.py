@@ -92,7 +92,8 @@ class ScaledBelief:
         return self._scaled(mean[:q], variance[:q], np.ones(q))
 
     def told_by(self, policy: Array, environments: Array) -> Array:
-        """Return what a simulation in each environment, (q, e), would tell about a policy, (d,): (q,).
+        """Return what a simulation in each environment, (q, e), would tell about a policy, (d,):
+        (q,).
 
         It is the decrease of the variance of the policy's objective, in the units of the belief.
         """

@@ -41,7 +41,8 @@ NEAR = 0.1 + 1e-9  # of a column of the unit cube: a difference of exactly a ten
 
 @dataclass(frozen=True, eq=False)
 class Surprise:
-    """What a closed form was conditioned on, and the told pairs, (n, D), which are its first points.
+    """What a closed form was conditioned on, and the told pairs, (n, D), which are its first
+    points.
 
     `span` is what told returns differ by, in the units of the belief.
     """

@@ -123,7 +123,9 @@ def _number(value: Any) -> str:
 
 
 def _remark(studies: Studies) -> str:
-    """Say so where the studies are not about the same problem: their numbers may mean different things."""
+    """Say so where the studies are not about the same problem: their numbers may mean different
+    things.
+    """
     (_, first), *others = studies
     differ = [name for name, summary in others if summary.problem != first.problem]
     if not differ:
@@ -145,7 +147,9 @@ def _table(studies: Studies) -> str:
 
 
 def _chart(studies: Studies) -> str:
-    """Draw what each study believed of its recommendation over its evaluations, with 90 % intervals."""
+    """Draw what each study believed of its recommendation over its evaluations, with 90 %
+    intervals.
+    """
     drawn = [(name, summary.past) for name, summary in studies if summary.past]
     if not drawn:
         return ""
@@ -201,7 +205,10 @@ def _line(name: str, past: Mapping[int, Any], colour: str, across: Callable[[flo
 
 
 def _style() -> str:
-    """Return the report's style. Without a script, the reader's system chooses between light and dark."""
+    """Return the report's style.
+
+    Without a script, the reader's system chooses between light and dark.
+    """
     return re.sub(
         r':root\[data-theme="dark"\] (\{.*?\})',
         r"@media (prefers-color-scheme: dark) { :root \1 }",

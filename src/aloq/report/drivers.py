@@ -178,7 +178,9 @@ def _places(values: list[Any], p: Array) -> list[_Place]:
 
 
 def _edges(values: Array, p: Array) -> list[float]:
-    """Return the edges of at most BINS ranges of about equal probability, halfway between values."""
+    """Return the edges of at most BINS ranges of about equal probability, halfway between
+    values.
+    """
     ordered, places = np.unique(values, return_inverse=True)
     mass = np.bincount(places, p)
     middle = np.cumsum(mass) - mass / 2  # a value belongs to the range in which its middle falls

@@ -95,7 +95,9 @@ def content_policy(live: bool) -> str:
 
 
 def hashed(text: str) -> str:
-    """Return the source expression of a Content-Security-Policy that allows this script or style."""
+    """Return the source expression of a Content-Security-Policy that allows this script or
+    style.
+    """
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

@@ -33,7 +33,8 @@ _BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}
 
 
 def progress(study: Study, axes: Axes | None = None) -> Axes:
-    """Draw the objective of the recommendation, such as its expected return, with its 90 % interval, as returns came in.
+    """Draw the objective of the recommendation, such as its expected return, with its 90 %
+    interval, as returns came in.
 
     Each recommendation is the one that the study would have given at that time.
     """

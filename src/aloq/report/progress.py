@@ -1,4 +1,6 @@
-"""How a study went: what its final belief says of each trial, and what it recommended at the time."""
+"""How a study went: what its final belief says of each trial, and what it recommended at the
+time.
+"""
 
 from __future__ import annotations
 

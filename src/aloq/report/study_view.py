@@ -68,7 +68,9 @@ class StudyView:
 
     @cached_property
     def expecting(self) -> ExplainedBelief | DrawnBelief | None:
-        """The belief about the expected return, to which environments add up, whatever is optimised."""
+        """The belief about the expected return, to which environments add up, whatever is
+        optimised.
+        """
         if isinstance(self.study.problem.objective, Expectation):
             return self.belief
         belief = self.study.belief(Expectation())

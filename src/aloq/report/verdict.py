@@ -99,7 +99,9 @@ def _gains(belief: ScaledBelief, candidates: Array, best: Array) -> Array:
 
 
 def _missing(encoding: Encoding, factor: Factor, unseen: NDArray[np.bool_]) -> list[Missing]:
-    """Return the unseen values of a part of the environment, neighbours of many joined to ranges."""
+    """Return the unseen values of a part of the environment, neighbours of many joined to
+    ranges.
+    """
     law = encoding.laws[encoding.factors.index(factor)]
     values = [law.decode(node) for node in factor.nodes]
     if factor.finite or len(factor.names) > 1:

@@ -115,7 +115,8 @@ def _in_the_users_units(found: Recommendation, ledger: Ledger, asked: Question) 
 
 
 def _alike(asked: Question, policy: Array) -> int:
-    """Return the number of returns if all are equal, so that they say nothing of what others may be.
+    """Return the number of returns if all are equal, so that they say nothing of what others may
+    be.
 
     Return 0 otherwise, or if the measures differ, or if no environment of the policy is left.
     """

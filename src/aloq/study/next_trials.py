@@ -101,7 +101,10 @@ class NextTrials:
         return self._encoding.decode_policy(x) if number is None else self._records[number]["policy"]
 
     def _taken_in(self, record: Record, point: Array) -> Record:
-        """Return the record as it is kept. A state that another trial brought is named, not repeated."""
+        """Return the record as it is kept.
+
+        A state that another trial brought is named, not repeated.
+        """
         state = record["state"]
         if state and state == self._state:
             record = record | {"state": self._source}

@@ -36,9 +36,9 @@ def surge() -> Task:
 def gap() -> Task:
     """Drive through a gap in gusts: fast, and near the wall, is cheap until a gust comes.
 
-    The offset from the wall costs time, and so does a low speed. A gust moves a fast vehicle more. A
-    touch costs 20 for each metre that is missing. Told in full, a simulation reports the time's
-    cost and the clearance.
+    The offset from the wall costs time, and so does a low speed. A gust moves a fast vehicle
+    more. A touch costs 20 for each metre that is missing. Told in full, a simulation reports the
+    time's cost and the clearance.
     """
     return Task("gap", "pass a wall in gusts", _gap_problem(), _gap_cost, best=5.155903, measures=_GAP)
 
@@ -69,7 +69,10 @@ def efisur() -> Task:
 
 
 def bonsai_cliff() -> Task:
-    """Stay away from a cliff along each of five variables, all of which vary. The best is known on average."""
+    """Stay away from a cliff along each of five variables, all of which vary.
+
+    The best is known on average.
+    """
     law = stats.uniform(-np.pi / 2, np.pi)
     problem = Problem(policy=dict.fromkeys(_CLIFFS, (0.0, 5.0)), environment=dict.fromkeys(_WINDS, law))
     return Task("bonsai-cliff", "a cliff along each of five variables", problem, _cliffs, -2.12618, _cliffs_expected)
@@ -129,7 +132,9 @@ def _cliffs(**columns: Any) -> Array:
 
 
 def _cliffs_expected(**policy: Any) -> Array:
-    """The variables are independent, so the mean is a sum of five integrals, each by Gauss-Legendre."""
+    """The variables are independent, so the mean is a sum of five integrals, each by
+    Gauss-Legendre.
+    """
     nodes, weights = np.polynomial.legendre.leggauss(200)
     shift = 0.5 * np.sin(np.pi / 2 * nodes)
     return np.asarray(sum(_cliff(np.asarray(policy[x])[:, None] + shift) @ (weights / 2) for x in _CLIFFS))

@@ -110,7 +110,9 @@ class Task:
             return sign * np.asarray(evaluate(objective, sign * values, weights))  # type: ignore[arg-type]  # NumPy's arrays will do
 
     def shares(self, policies: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
-        """Return the true share of the environment in which each constraint on measures holds: (m,) each."""
+        """Return the true share of the environment in which each constraint on measures holds:
+        (m,) each.
+        """
         limits, measures = self.problem.constraints, self.measures
         if limits is None or measures is None:
             return {}
@@ -128,7 +130,9 @@ class Task:
         return {name: np.array([policy[name] for policy in policies]) for name in self.problem.policy_names}
 
     def _broadcast(self, policies: Mapping[str, Array]) -> Columns:
-        """Return all variables, such that policies are rows and environments are columns, and the weights."""
+        """Return all variables, such that policies are rows and environments are columns, and
+        the weights.
+        """
         environments, weights = self._environments
         return {name: values[:, None] for name, values in policies.items()} | environments, weights
 

@@ -68,7 +68,10 @@ def check_expectation(task: Task, encoding: Encoding) -> None:
 
 
 def check_best(task: Task, encoding: Encoding) -> None:
-    """No policy that meets the constraints is better than the best. Nothing to check where nobody knows it."""
+    """No policy that meets the constraints is better than the best.
+
+    Nothing to check where nobody knows it.
+    """
     if np.isnan(task.best):
         return
     policies = [encoding.decode_policy(x) for x in pairs(encoding, SEARCHED, seed=9)[:, : encoding.policy_dim]]

@@ -1,4 +1,6 @@
-"""Journals that somebody else changes under a running study: everything that was told is in a new file, and the study stops."""
+"""Journals that somebody else changes under a running study: everything that was told is in a
+new file, and the study stops.
+"""
 
 from __future__ import annotations
 
@@ -264,7 +266,9 @@ def test_a_write_that_was_interrupted_is_not_taken_for_another_s(study: Study, p
 
 @pytest.mark.parametrize("moment", ["write", "fsync"])
 def test_a_change_in_the_middle_of_a_write_is_noticed(study: Study, path: Path, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
-    """Between the look at the file and the write, and between the write and its end: no hole is left, and the value is rescued."""
+    """Between the look at the file and the write, and between the write and its end: no hole is
+    left, and the value is rescued.
+    """
     trial = study.ask()
     real = getattr(os, moment)
 
@@ -282,7 +286,9 @@ def test_a_change_in_the_middle_of_a_write_is_noticed(study: Study, path: Path, 
 
 
 def test_a_descriptor_that_the_program_lost_is_not_written_to(study: Study, path: Path) -> None:
-    """Code that closes descriptors that are not its own, and then opens a file of its own, which gets the number."""
+    """Code that closes descriptors that are not its own, and then opens a file of its own, which
+    gets the number.
+    """
     trial = study.ask()
     assert study._book.journal is not None
     fd = study._book.journal._file._fd

@@ -1,4 +1,4 @@
-"""Journals that somebody or something has damaged: never a crash, never code that runs, and repair keeps what is sure."""
+"""Damaged journals: never a crash, never code that runs, and repair keeps what is sure."""
 
 from __future__ import annotations
 
@@ -114,7 +114,10 @@ def test_damage_is_an_error_of_ours_or_none_and_repair_mends_it(
 
 
 def test_repair_leaves_out_what_is_damaged_and_what_rests_on_it(tmp_path: Path, sound: bytes) -> None:
-    """Lines 2, 3: ask 0, tell 0; 4, 5: ask 1, tell 1. A damaged return leaves its trial pending; a damaged ask loses all after."""
+    """Lines 2, 3: ask 0, tell 0; 4, 5: ask 1, tell 1.
+
+    A damaged return leaves its trial pending; a damaged ask loses all after.
+    """
     path = tmp_path / "x.jsonl"
     lines = sound.splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:4], b"{oops\n", *lines[5:]]))
@@ -132,7 +135,10 @@ def test_repair_leaves_out_what_is_damaged_and_what_rests_on_it(tmp_path: Path, 
 
 
 def test_no_flip_of_a_bit_changes_what_is_read(tmp_path: Path, sound: bytes) -> None:
-    """Each is noticed, with the number of its line. Among them are all bits of the last line, which might pass for a torn write."""
+    """Each is noticed, with the number of its line.
+
+    Among them are all bits of the last line, which might pass for a torn write.
+    """
     path = tmp_path / "x.jsonl"
     lines = sound.splitlines(keepends=True)
     rng = np.random.default_rng(0)
@@ -149,7 +155,7 @@ def test_no_flip_of_a_bit_changes_what_is_read(tmp_path: Path, sound: bytes) -> 
 
 @pytest.mark.parametrize("place", range(1, 12))
 def test_a_flipped_end_of_line_loses_nothing_in_repair(tmp_path: Path, sound: bytes, place: int) -> None:
-    """Two lines become one, or the last has no end: each has its checksum, so that both are known to be whole."""
+    """Two lines become one, or the last has no end: by their checksums, both are whole."""
     path = tmp_path / "x.jsonl"
     lines = sound.splitlines(keepends=True)
     assert len(lines) == 12
@@ -237,7 +243,7 @@ def test_the_error_names_the_line_and_the_way_out(tmp_path: Path, sound: bytes) 
 
 
 def test_a_huge_line_is_not_read_into_memory(tmp_path: Path) -> None:
-    """A gigabyte without an end of line, in a file with a hole; the process may have a quarter of that."""
+    """A gigabyte without an end of line, in a file with a hole; a quarter of that is allowed."""
     path = tmp_path / "x.jsonl"
     with path.open("wb") as file:
         file.write(dump({"format": "aloq-journal", "schema": 1}))
@@ -269,7 +275,9 @@ def test_lines_up_to_the_longest_are_read(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_stranger_s_journal_runs_no_code(tmp_path: Path, sound: bytes) -> None:
-    """Names of classes that are not registered, or that are modules' own, are refused; nothing is imported for them."""
+    """Names of classes that are not registered, or that are modules' own, are refused; nothing
+    is imported for them.
+    """
     path = tmp_path / "x.jsonl"
     lines = sound.splitlines(keepends=True)
     for name in ("os.system", "subprocess.Popen", "builtins.eval", "__import__", "aloq.study.study.Study", "Path"):
@@ -281,7 +289,9 @@ def test_a_stranger_s_journal_runs_no_code(tmp_path: Path, sound: bytes) -> None
 
 
 def test_a_journal_of_the_first_schema_is_read(tmp_path: Path) -> None:
-    """Written before a problem had a `failure_value`: the study goes on, and with the problem as it is written today."""
+    """Written before a problem had a `failure_value`: the study goes on, and with the problem as
+    it is written today.
+    """
     path = tmp_path / "old.jsonl"
     path.write_bytes(SCHEMA_1.read_bytes())
     with Study.resume(path) as study:
@@ -323,7 +333,9 @@ def test_a_journal_of_the_first_schema_is_upgraded_when_asked(tmp_path: Path) ->
 
 
 def test_a_disk_that_is_full_in_truth(tmp_path: Path, problem: Problem) -> None:
-    """`/dev/full` takes the place of the journal's descriptor: what is told then is written by the next `tell` that succeeds."""
+    """`/dev/full` takes the place of the journal's descriptor: what is told then is written by
+    the next `tell` that succeeds.
+    """
     path = tmp_path / "x.jsonl"
     study = Study(problem, Alert(), journal=path)
     first, second = study.ask(2)
@@ -376,7 +388,10 @@ finally:
 
 
 def test_a_folder_that_becomes_read_only_does_not_stop_telling() -> None:
-    """The journal is open: only its name, not its content, belongs to the folder. A new journal there is refused."""
+    """The journal is open: only its name, not its content, belongs to the folder.
+
+    A new journal there is refused.
+    """
     process = start(READ_ONLY)
     out, err = process.communicate(timeout=LONGEST)
     assert "y.jsonl is not: Permission denied" in out, err

@@ -56,7 +56,9 @@ def test_a_line_comes_back_bit_for_bit(record: dict[str, Any]) -> None:
 
 @given(headers, st.lists(records, max_size=4), st.data())
 def test_a_file_cut_anywhere_gives_its_whole_lines(header: dict[str, Any], log: list[dict[str, Any]], data: st.DataObject) -> None:
-    """With a checksum, a line that lacks its end of line only is known to be whole, and counts as a record."""
+    """With a checksum, a line that lacks its end of line only is known to be whole, and counts
+    as a record.
+    """
     lines = text([header, *log], header).splitlines(keepends=True)
     ends = list(itertools.accumulate(map(len, lines)))
     cut = data.draw(st.integers(0, ends[-1]) | st.sampled_from(ends).map(lambda end: end - 1))
@@ -121,7 +123,10 @@ def test_a_torn_tail_of_lines_with_checksums_is_ignored_and_replaced(path: Path,
     ],
 )
 def test_a_last_line_that_was_perhaps_acknowledged_is_not_dropped(path: Path, damage: Any, message: str) -> None:
-    """A torn write leaves the beginning of a line. What reaches to the checksum, or has an end of line, is no torn write."""
+    """A torn write leaves the beginning of a line.
+
+    What reaches to the checksum, or has an end of line, is no torn write.
+    """
     path.write_bytes(text([SEALED, {"b": 1}], SEALED) + damage(sealed({"a": 1.5}, 3)))
     with pytest.raises(JournalError, match=rf"walk\.jsonl, line 3: the line is damaged \({message}\)\. .*aloq journal repair"):
         read(path)
@@ -214,7 +219,9 @@ def edited(path: Path, line: int, **changes: Any) -> None:
 
 @pytest.fixture(params=[1, 2])
 def written(path: Path, problem: Problem, request: pytest.FixtureRequest) -> Path:
-    """A journal of each schema with two trials: lines 2 and 3 ask, 4 tells the first, 5 fails the second."""
+    """A journal of each schema with two trials: lines 2 and 3 ask, 4 tells the first, 5 fails
+    the second.
+    """
     with Study(problem, Alert(), journal=path, seed=7) as study:
         first, second = study.ask(2)
         study.tell(first, 1.5)

@@ -1,4 +1,7 @@
-"""One process at a time writes a journal, and a dead one never stands in the way. Tested with real processes."""
+"""One process at a time writes a journal, and a dead one never stands in the way.
+
+Tested with real processes.
+"""
 
 from __future__ import annotations
 

@@ -94,6 +94,20 @@ def test_kernel_is_flat_at_zero_distance(kernel: Stationary) -> None:
     np.testing.assert_array_equal(at_zero, np.zeros((1, 2)))
 
 
+def test_matern_slope_is_that_of_central_differences() -> None:
+    u, v = np.random.default_rng(0).random((2, 5, 3))
+    v[0, 1] = u[0, 1]  # no distance along one column
+    log_w, step = np.log([0.5, 2.0, 0.3]), 1e-6
+
+    def total(log_w: np.ndarray) -> float:
+        s = np.sqrt(5) * np.abs(u[:, None] - v) / np.exp(log_w)
+        return float(np.prod((1 + s + s**2 / 3) * np.exp(-s), axis=-1).sum())
+
+    found = jax.grad(lambda w: jnp.sum(Matern52()(w, jnp.asarray(u), jnp.asarray(v))))(jnp.asarray(log_w))
+    truth = [(total(log_w + step * e) - total(log_w - step * e)) / (2 * step) for e in np.eye(3)]
+    np.testing.assert_allclose(found, truth, rtol=1e-8)  # rounding over the step is 1e-10 of the total
+
+
 @pytest.mark.parametrize("kernel", [SE(), Matern52()])
 def test_kernel_of_no_columns_is_one(kernel: Stationary) -> None:
     np.testing.assert_array_equal(kernel(jnp.zeros(0), jnp.zeros((2, 0)), jnp.zeros((3, 0))), np.ones((2, 3)))

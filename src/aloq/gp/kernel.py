@@ -20,6 +20,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, random
@@ -291,16 +292,33 @@ class Matern52(Stationary):
     """Π_d (1 + s_d + s_d²/3) exp(-s_d), s_d = √5 |gap_d|."""
 
     def correlation(self, gaps: list[Array], ones: Array) -> Array:
-        # The absolute value is computed by `where`, so that its derivative at 0 is 0. The kernel is
-        # differentiable there.
-        s = [jnp.sqrt(5.0) * jnp.where(gap < 0, -gap, gap) for gap in gaps]
-        return math.prod((1 + t + t * t / 3 for t in s), start=ones) * jnp.exp(-sum(s, 0 * ones))
+        return _matern52(gaps, ones)
 
     def frequencies(self, values: Array, key: Array, shape: tuple[int, int]) -> Array:
         """Draws from a Student t of five degrees of freedom in each column."""
         k_normal, k_scale = random.split(key)
         scale = jnp.sqrt(5.0 / (2.0 * random.gamma(k_scale, 2.5, shape)))
         return random.normal(k_normal, shape) * scale / jnp.exp(values)
+
+
+@jax.custom_jvp
+def _matern52(gaps: list[Array], ones: Array) -> Array:
+    s = [jnp.sqrt(5.0) * jnp.abs(gap) for gap in gaps]
+    return math.prod((1 + t + t * t / 3 for t in s), start=ones) * jnp.exp(-sum(s, 0 * ones))
+
+
+@_matern52.defjvp
+def _matern52_slope(at: tuple[list[Array], Array], direction: tuple[list[Array], Array]) -> tuple[Array, Array]:
+    """d log k / d gap_d = -5/3 gap_d (1 + s_d) / (1 + s_d + s_d²/3), also where gap_d is 0.
+
+    Differentiating the product factor by factor takes twice as long.
+    """
+    (gaps, ones), (moves, _) = at, direction
+    k, slope = _matern52(gaps, ones), 0 * ones
+    for gap, move in zip(gaps, moves, strict=True):
+        s = jnp.sqrt(5.0) * jnp.abs(gap)
+        slope = slope - 5 / 3 * gap * (1 + s) / (1 + s + s * s / 3) * move
+    return k, k * slope
 
 
 KERNELS: dict[str, type[Stationary]] = {"se": SE, "matern52": Matern52}

@@ -5,14 +5,17 @@ does.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from jax import Array
 
+from aloq.numerics import compiled as module
 from aloq.numerics.compiled import Call, compiled, run_by
 
 
@@ -92,3 +95,34 @@ def test_classes_with_the_same_fields_are_told_apart() -> None:
     """
     for i in range(200):
         assert float(answered(twin(float(i))(jnp.ones(())))) == i
+
+
+@pytest.fixture
+def no_options_of_the_user(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    module.options_work.cache_clear()
+    yield monkeypatch
+    module.options_work.cache_clear()
+
+
+@pytest.mark.usefixtures("no_options_of_the_user")
+def test_options_are_those_of_whole_programs() -> None:
+    """A function that another one is compiled with has none: JAX refuses that."""
+
+    @compiled()
+    def outer(x: Array) -> Array:
+        return scaled(x, x, 2) + 1
+
+    assert module.options_work() == (jax.default_backend() == "cpu")
+    np.testing.assert_allclose(outer(np.arange(3.0)), [1, 2, 9])
+    np.testing.assert_allclose(jax.jit(lambda x: scaled(x, x, 1))(np.arange(3.0)), [0, 1, 4])
+
+
+def test_options_that_xla_does_not_know_are_left_out(no_options_of_the_user: pytest.MonkeyPatch) -> None:
+    no_options_of_the_user.setattr(module, "OPTIONS", {"xla_no_such_option": True})
+    assert not module.options_work()
+
+
+def test_options_of_the_user_are_left_alone(no_options_of_the_user: pytest.MonkeyPatch) -> None:
+    no_options_of_the_user.setenv("XLA_FLAGS", "--xla_backend_optimization_level=2")
+    assert not module.options_work()

@@ -185,7 +185,14 @@ def _soon(search: ALOQ) -> ALOQ:
     return replace(search, samples=4, initial=6)
 
 
-@pytest.mark.parametrize("method", [_soon(ALOQ()), WSN(_soon(WSN().search)), Naive(_soon(Naive().search))])
+@pytest.mark.parametrize(
+    "method",
+    [
+        _soon(ALOQ()),
+        pytest.param(WSN(_soon(WSN().search)), marks=pytest.mark.slow),
+        pytest.param(Naive(_soon(Naive().search)), marks=pytest.mark.slow),
+    ],
+)
 def test_questions_change_no_trial(method: Any) -> None:
     asked, left_alone = Study(small_problem(), method), Study(small_problem(), method)
     for _ in range(10):

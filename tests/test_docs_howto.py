@@ -73,6 +73,7 @@ def test_what_others_bring_finds_the_speed_that_ice_allows() -> None:
     assert names["study"].method.model == names["WavesModel"]()
 
 
+@pytest.mark.slow
 def test_trouble_is_told_as_it_is() -> None:
     names = run("docs/howto/robustness.md")
     assert names["study"].counts.told == 25

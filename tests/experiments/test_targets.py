@@ -168,6 +168,7 @@ def test_the_torque_table_sums_up_seeds() -> None:
     assert found.loc[1, "paper_mean_cost"] == 28.76
 
 
+@pytest.mark.slow
 def test_a_smoke_run_writes_everything(tmp_path: Path) -> None:
     """The real thing, in a worker of its own."""
     reproduce(Reproduction("fsre2", runs=1, workers=1, out=tmp_path, methods=("aloq-paper",), smoke=True), lambda line: None)

@@ -57,6 +57,7 @@ def test_a_resumed_study_goes_on_to_the_bit(tmp_path: Path) -> None:
         assert again.best() == whole.best()
 
 
+@pytest.mark.slow
 def test_a_measure_may_be_missing_in_some_trials_and_in_all() -> None:
     problem = Problem({"x": (0.0, 1.0)}, WALL, measures=("reach", "gap"), value="where(gap < 0, -5, reach)")
     assert np.isfinite(study_of(problem, 10, sometimes).best().mean)

@@ -219,6 +219,7 @@ def test_success_or_failure_is_a_cliff_without_a_rest() -> None:
     assert np.isfinite(found.std).all()
 
 
+@pytest.mark.slow
 def test_noise_alone_is_no_cliff() -> None:
     """Two values at random: the sides have no order, and the margin says no more than a coin."""
     rng = np.random.default_rng(1)

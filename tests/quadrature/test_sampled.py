@@ -76,7 +76,9 @@ def awaiting(belief: Sampled, pair: Any) -> Sampled:
     return belief.awaiting(pair)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", ["main effects", pytest.param("one", marks=pytest.mark.slow), pytest.param("choices", marks=pytest.mark.slow)]
+)
 def test_the_measure_itself_has_the_closed_form(name: str) -> None:
     """4,096 draws: means within .02 standard deviations on average over policies, variances within
     10 %.

@@ -279,6 +279,7 @@ def reached() -> Study:
     return study
 
 
+@pytest.mark.slow
 def test_joint_draws_tell_which_environments_drive_the_result(reached: Study) -> None:
     """Each draw is averaged over a region by hand, as a belief that gives no weight to all other
     environments.
@@ -310,6 +311,7 @@ def test_joint_draws_tell_which_environments_drive_the_result(reached: Study) ->
         np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_belief_about_measures_has_no_length_scales_of_the_return(reached: Study) -> None:
     found = summarise(reached)
     assert (found.sensitivities, found.noise) == ((), None)

@@ -19,12 +19,15 @@ ARRAYS = ("gp", "quadrature", "acquisition")
 
 # Each compiled function takes about 17 memory maps of its process. Linux allows 65,530, and
 # compiling crashes the process where there are no more.
-MANY_MAPS = 30_000
+MANY_MAPS = 40_000
 
 # Compiling takes most of the time of a first run of the tests. With the first options it takes less
-# than half, while what is compiled takes longer. Slow tests compute for long: the second compile
-# better.
-QUICK = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false"
+# than half, while what is compiled takes longer. They do not divide a program among threads, since
+# several processes compile at once. Slow tests compute for long: the second compile better.
+QUICK = (
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false "
+    "--xla_cpu_parallel_codegen_split_count=1"
+)
 THOROUGH = "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false"
 
 # JAX makes many objects while it traces a function. Looking for garbage each time some hundreds

@@ -90,7 +90,7 @@ def _others() -> list[str]:
 
 
 # Pages that compile for long. What they show is tested elsewhere too.
-LONG = {"docs/howto/constraints.md", "docs/howto/measures.md", "docs/howto/risk.md"}
+LONG = {"docs/howto/constraints.md", "docs/howto/measures.md", "docs/howto/risk.md", "docs/howto/stopping.md", "docs/howto/verify.md"}
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, marks=pytest.mark.slow) if page in LONG else page for page in _others()])
@@ -114,6 +114,7 @@ def test_the_first_page_finds_the_dose_that_all_bear() -> None:
     assert best.mean == pytest.approx(0.3125, abs=0.05)
 
 
+@pytest.mark.slow
 def test_the_tutorial_slows_down_for_the_rare_load() -> None:
     """The expected cost 10/s + .02 (9s - 9)^2 + jitter is best, 6.57, at s = 1.88; without the rare
     load one would drive at 3, for 9.81.

@@ -28,6 +28,7 @@ def test_inference_drives_at_a_speed_that_the_likely_frictions_allow() -> None:
     assert names["posterior"].map["friction"] == pytest.approx(0.44, abs=0.06)  # the return is speed²/20/friction: 16/20/1.8
 
 
+@pytest.mark.slow
 def test_programs_find_the_speed_that_the_rare_load_allows() -> None:
     """The numbers of the page are those of a fine grid, and its commands find them."""
 
@@ -72,6 +73,7 @@ def test_what_others_bring_finds_the_speed_that_ice_allows() -> None:
     assert names["study"].method.model == names["WavesModel"]()
 
 
+@pytest.mark.slow
 def test_trouble_is_told_as_it_is() -> None:
     names = run("docs/howto/robustness.md")
     assert names["study"].counts.told == 25
@@ -137,6 +139,7 @@ def test_optuna_slows_down_for_the_rare_load() -> None:
     assert len(names["shared"].trials) == 4
 
 
+@pytest.mark.slow
 def test_the_report_is_written() -> None:
     walk()
     walk("careful.jsonl")

@@ -79,7 +79,8 @@ def test_visited_policies_promise_nothing_and_have_finite_slopes() -> None:
     scene, rule = line(), VisitedEI()
     belief = scene.belief
     reference = rule.reference(belief, scene.policies, scene.policies[0], [0])
-    value, slope = jax.vmap(jax.value_and_grad(lambda pi: rule.score(belief, pi[None], reference)[0]))(jnp.asarray(scene.policies))
+    slopes = jax.jit(jax.vmap(jax.value_and_grad(lambda pi: rule.score(belief, pi[None], reference)[0])))
+    value, slope = slopes(jnp.asarray(scene.policies))
     assert np.all((value > -1e-12) & (value < 1e-4))
     assert np.all(np.isfinite(slope))
 

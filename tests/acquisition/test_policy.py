@@ -145,10 +145,10 @@ def test_the_logarithm_of_improvement_and_its_slope(z: float) -> None:
 
 def test_log_ei_is_the_logarithm_of_ei() -> None:
     scene = line()
-    plain, log = (np.asarray(score(rule, scene.belief, PI, PI[4])) for rule in (EI(), LogEI()))
-    likely = plain > 1e-12 * plain.max()  # smaller ones lose digits where two terms cancel
+    gain, log = (np.asarray(score(rule, scene.belief, PI, PI[4])) for rule in (EI(), LogEI()))
+    likely = gain > 1e-12 * gain.max()  # smaller ones lose digits where two terms cancel
     assert likely.sum() >= 4
-    np.testing.assert_allclose(log[likely], np.log(plain[likely]), atol=1e-3)
+    np.testing.assert_allclose(log[likely], np.log(gain[likely]), atol=1e-3)
     assert np.all(np.isfinite(log))
 
 

@@ -90,11 +90,11 @@ def test_run_sets_the_return_alone_beside_measures(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "measured by distance, clearance. Method" in result.stderr
     assert "by its return alone. Method" in result.stderr
-    plain = tasks.load("arm-collision")
+    unmeasured = tasks.load("arm-collision")
     with Study.resume(tmp_path / "study-alone.jsonl") as alone:
-        assert alone.problem == plain.problem
+        assert alone.problem == unmeasured.problem
         assert alone.counts.told == 4
-        truth = plain.expected([alone.best().policy])[0]
+        truth = unmeasured.expected([alone.best().policy])[0]
     assert f"\nBy cost alone   {truth:.5g} in truth, after as many simulations\n" in result.stdout
     assert result.stdout.endswith("At the target it would hit the wall in 12 % of cases.\n")
     assert figure.stat().st_size > 10_000

@@ -82,17 +82,17 @@ def test_a_killed_run_is_finished_by_giving_the_command_again(tmp_path: Path) ->
     assert eventually(lambda: len(lines(out)) >= 3)
     process.kill()
     process.wait()
-    kept = lines(out)
-    assert 3 <= len(kept) < 9
+    finished = lines(out)
+    assert 3 <= len(finished) < 9
     assert eventually(lambda: workers_gone(tmp_path))
-    (out / "branin" / store.FILE).write_bytes(b"".join(kept) + b'{"task": "branin", "torn')
+    (out / "branin" / store.FILE).write_bytes(b"".join(finished) + b'{"task": "branin", "torn')
 
     said: list[str] = []
     reproduce(plan(out, runs=4), said.append, toys.here)
-    assert lines(out)[: len(kept)] == kept
+    assert lines(out)[: len(finished)] == finished
     keys = [(run["method"], run["seed"]) for run in map(json.loads, lines(out)[1:])]
     assert sorted(keys) == sorted((method, seed) for method in METHODS for seed in range(4))
-    assert said[0] == f"{len(kept) - 1} of 8 runs are there already."
+    assert said[0] == f"{len(finished) - 1} of 8 runs are there already."
 
 
 def test_ctrl_c_ends_the_workers_and_keeps_what_is_finished(tmp_path: Path) -> None:

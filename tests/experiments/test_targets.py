@@ -117,11 +117,11 @@ def test_a_measured_row_is_the_default_on_the_task_told_in_full(name: str, monke
     monkeypatch.setattr(comparison, "follow", lambda *words: given.append(words))
     for method in (MEASURED, "aloq"):
         registry.target(name).perform(Job(name, name, method, 3, smoke=True))
-    (full, ours, *rest), (plain, other, *same) = given
+    (full, ours, *rest), (unmeasured, other, *same) = given
     assert ours == replace(other, initial=None) == ALOQ()
     assert rest == [3, 20, {10, 20}]
     assert same == [3, 6, {3, 6}]
-    assert full.problem == plain.measured.problem != plain.problem == tasks.load(name).problem
+    assert full.problem == unmeasured.measured.problem != unmeasured.problem == tasks.load(name).problem
 
 
 def test_a_task_without_measures_has_no_measured_row() -> None:
@@ -134,21 +134,21 @@ def test_a_task_without_measures_has_no_measured_row() -> None:
 def test_a_measured_row_starts_from_the_design_of_the_others() -> None:
     task = tasks.load("arm-collision")
     designs = [Study(as_told(task, name).problem, configured(name), seed=2).ask(4) for name in ("aloq", MEASURED)]
-    plain, full = ([(trial.policy, trial.environment) for trial in design] for design in designs)
-    assert plain == full
+    unmeasured, full = ([(trial.policy, trial.environment) for trial in design] for design in designs)
+    assert unmeasured == full
 
 
 def test_results_have_nan_where_a_method_believes_nothing() -> None:
     jobs = [Job("branin", "branin", method, 0) for method in ("trpo", "aloq")]
-    plain = toys.outcome(jobs[0])
-    assert plain.policy is not None
-    without = TargetResult(dict(plain.columns) | {"believed": [None] * 3}, plain.policy)
-    found = store.results({"smoke": False}, [store.record(jobs[0], without, 1.0), store.record(jobs[1], plain, 1.0)])
+    outcome = toys.outcome(jobs[0])
+    assert outcome.policy is not None
+    without = TargetResult(dict(outcome.columns) | {"believed": [None] * 3}, outcome.policy)
+    found = store.results({"smoke": False}, [store.record(jobs[0], without, 1.0), store.record(jobs[1], outcome, 1.0)])
     assert found.runs["believed"].dtype == float
     np.testing.assert_array_equal(found.runs["believed"].isna(), found.runs["method"] == "trpo")
     assert list(found.policies["method"]) == ["aloq", "trpo"]
-    assert found.policies["policy.x1"].tolist() == [plain.policy["x1"]] * 2
-    assert found.policies["true"].tolist() == [plain.columns["true"][-1]] * 2
+    assert found.policies["policy.x1"].tolist() == [outcome.policy["x1"]] * 2
+    assert found.policies["true"].tolist() == [outcome.columns["true"][-1]] * 2
 
 
 def test_the_torque_table_sums_up_seeds() -> None:
@@ -168,6 +168,7 @@ def test_the_torque_table_sums_up_seeds() -> None:
     assert found.loc[1, "paper_mean_cost"] == 28.76
 
 
+@pytest.mark.slow
 def test_a_smoke_run_writes_everything(tmp_path: Path) -> None:
     """The real thing, in a worker of its own."""
     reproduce(Reproduction("fsre2", runs=1, workers=1, out=tmp_path, methods=("aloq-paper",), smoke=True), lambda line: None)

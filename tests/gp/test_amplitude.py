@@ -20,7 +20,9 @@ from aloq.testing import check_kernel
 PRIOR = (0.0, 1.0)
 
 
-@pytest.mark.parametrize("kernel", [Constant() * SE() * Amplitude(), Constant() * SE("policy") * LabelAmplitude()])
+@pytest.mark.parametrize(
+    "kernel", [pytest.param(Constant() * SE() * Amplitude(), marks=pytest.mark.slow), Constant() * SE("policy") * LabelAmplitude()]
+)
 def test_it_is_a_kernel_that_can_be_averaged(kernel: Kernel) -> None:
     check_kernel(kernel)
 

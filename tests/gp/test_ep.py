@@ -29,6 +29,8 @@ infer, evidence = jax.jit(ep.infer), jax.jit(ep.log_evidence)
 slope = jax.jit(jax.grad(ep.log_evidence))
 marginals = jax.jit(ep.marginals)
 precision = jax.jit(likelihood.precision, static_argnums=0)
+as_observations = jax.jit(posterior.as_observations, static_argnums=0)
+condition = jax.jit(posterior.condition, static_argnums=0)
 
 
 def covariance(x: Array, variance: float, scale: float) -> Array:
@@ -221,8 +223,8 @@ def test_answers_as_observations_give_the_same_belief() -> None:
     zeta = np.array([[0.3, -0.5, -0.2, -2.0], [1.0, 0.5, -1.0, -8.0]])
     points = Points(*(jnp.asarray(part) for part in (pad(x, SIZE), pad(y, SIZE) * told, told, known)))
     with computing():
-        seen = posterior.as_observations(STRUCTURE, jnp.asarray(zeta), points)
-        given = posterior.condition(STRUCTURE, jnp.asarray(zeta), seen)
+        seen = as_observations(STRUCTURE, jnp.asarray(zeta), points)
+        given = condition(STRUCTURE, jnp.asarray(zeta), seen)
         for i, z in enumerate(zeta):
             sigma2 = np.exp(z[3]) + 1e-8 * np.exp(z[0])
             gaps = np.sum(((x[:, None] - x[None]) / np.exp(z[1:3])) ** 2, axis=-1)

@@ -212,7 +212,7 @@ def test_pad_extends_the_leading_axis() -> None:
     np.testing.assert_array_equal(pad(np.ones((1, 2)), 3, fill=7.0), [[1, 1], [7, 7], [7, 7]])
 
 
-@pytest.mark.parametrize("noise", [0.01, 0.3, 3.0])
+@pytest.mark.parametrize("noise", [pytest.param(0.01, marks=pytest.mark.slow), 0.3, pytest.param(3.0, marks=pytest.mark.slow)])
 def test_the_evidence_is_the_likelihood_averaged_over_the_prior(noise: float) -> None:
     """Averaged over a grid of the three hyperparameters.
 

@@ -5,6 +5,7 @@ g   groups with the same hyperparameters, so that all draws have one distributio
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import jax
@@ -17,7 +18,7 @@ from quadrature_cases import COMPOSED, DISCRETE, Case, hyperparameters, observat
 from aloq.gp import paths as module
 from aloq.gp import posterior
 from aloq.gp.kernel import Constant, Matern52, Same
-from aloq.gp.paths import Paths, awaiting
+from aloq.gp.paths import Paths
 from aloq.methods.model import Model
 from aloq.numerics.computing import computing
 
@@ -27,6 +28,7 @@ draw = jax.jit(module.draw, static_argnums=(0, 4, 5))
 on_grid = jax.jit(module.on_grid, static_argnums=0)
 at_pairs = jax.jit(module.at_pairs, static_argnums=0)
 condition = jax.jit(posterior.condition, static_argnums=0)
+awaiting = jax.jit(module.awaiting, static_argnums=0)
 CASES = {
     "se, choices": DISCRETE["choices"],
     "matern52, warped": DISCRETE["one"],
@@ -44,6 +46,12 @@ def drawn(case: Case, x: Array, y: Array, pending: int = 0) -> tuple[Paths, Arra
     conditioned = condition(structure, jnp.tile(zeta, (GROUPS, 1)), given)
     key = jax.random.key_data(jax.random.key(5))
     return draw(structure, conditioned, given, key, FREQUENCIES, DRAWS), zeta
+
+
+@cache
+def drawn_of(name: str) -> tuple[Paths, Array]:
+    """Return paths of a case under all its observations, which several tests look at."""
+    return drawn(CASES[name], *observations(CASES[name]))
 
 
 def grid_of(case: Case, count: int) -> tuple[Any, Any, Any]:
@@ -69,14 +77,22 @@ def assert_moments(f: Array, mean: Array, cov: Array) -> None:
         assert np.sqrt(np.mean(z**2)) < 2.0
 
 
-@pytest.mark.parametrize("nodes", [1, 20, 500])
-@pytest.mark.parametrize("name", CASES)
+# Each structure on each size of a grid is a program of its own. One structure is looked at on all
+# sizes, the others on the smallest and the largest only among the slow tests.
+GRIDS = [
+    pytest.param(name, nodes, marks=() if nodes == 20 or name == "main effects" else pytest.mark.slow)
+    for name in CASES
+    for nodes in (1, 20, 500)
+]
+
+
+@pytest.mark.parametrize(("name", "nodes"), GRIDS)
 def test_paths_have_the_moments_of_the_posterior(name: str, nodes: int) -> None:
     case = CASES[name]
     x, y = observations(case)
     pi, theta, pairs = grid_of(case, nodes)
     with computing():
-        paths, zeta = drawn(case, x, y)
+        paths, zeta = drawn_of(name)
         f = np.asarray(on_grid(case.structure, paths, pi, theta)).reshape(GROUPS * DRAWS, -1)
     some = np.linspace(0, f.shape[1] - 1, min(f.shape[1], 40)).astype(int)
     assert_moments(f[:, some], *Dense(case.structure, zeta).condition(x, y, pairs[some]))
@@ -85,10 +101,9 @@ def test_paths_have_the_moments_of_the_posterior(name: str, nodes: int) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_pairs_and_grids_agree(name: str) -> None:
     case = CASES[name]
-    x, y = observations(case)
-    pi, theta, pairs = grid_of(case, 7)
+    pi, theta, pairs = grid_of(case, 20)
     with computing():
-        paths, _ = drawn(case, x, y)
+        paths, _ = drawn_of(name)
         grid = np.asarray(on_grid(case.structure, paths, pi, theta)).reshape(GROUPS * DRAWS, -1)
         np.testing.assert_allclose(at_pairs(case.structure, paths, pairs), grid, atol=1e-9)
 

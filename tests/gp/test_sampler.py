@@ -90,11 +90,11 @@ def test_without_data_the_posterior_is_the_prior(prior: Student) -> None:
         jnp.asarray(mean + 0.5 * sd), jnp.diag(jnp.asarray(0.7 * sd)) @ jnp.tril(0.3 * jnp.ones((size, size)) + 0.7 * jnp.eye(size))
     )
     draws = prior.draw(random.key(1), 64)
-    kept = []
+    rounds = []
     for i in range(150):
         draws = jnp.asarray(moved(q, draws, nothing, moves=4, seed=i)[0])
-        kept.append(np.asarray(draws))
-    run = SampledRun(np.stack(kept, axis=1), 1)
+        rounds.append(np.asarray(draws))
+    run = SampledRun(np.stack(rounds, axis=1), 1)
     np.testing.assert_array_less(np.abs(run.mean - mean) / run.error, 4)  # standard errors
     np.testing.assert_allclose(run.std / sd, 1, rtol=0, atol=0.08)  # 1,500 effective samples or more: 2 %
     correlation = np.corrcoef(run.draws.reshape(-1, size).T)

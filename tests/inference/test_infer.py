@@ -124,6 +124,7 @@ def test_listed_and_continuous_parts_mix() -> None:
     assert posterior.map == {"load": pytest.approx(2.5, abs=1e-2), "jammed": 0}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::aloq.InferenceWarning")  # few chains, and short ones, so that 100 runs are affordable
 def test_ranks_of_the_truth_are_uniform() -> None:
     """Simulation-based calibration: the truth's rank among 19 samples is uniform on 20 values if

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from integrations_stub import LOADS, Sobol, cost
+from study_processes import LONGEST
 
 optuna = pytest.importorskip("optuna")
 
@@ -122,7 +123,7 @@ def test_workers_on_one_database_share_the_design(tmp_path: Path) -> None:
     study = optuna.create_study(study_name="shared", storage=url)
     workers = [subprocess.Popen([sys.executable, integrations_stub.__file__, url, "8"], stderr=subprocess.PIPE) for _ in range(2)]
     for worker in workers:
-        _, complaint = worker.communicate(timeout=120)
+        _, complaint = worker.communicate(timeout=LONGEST)
         assert worker.returncode == 0, complaint
     assert [trial.state for trial in study.trials] == [TrialState.COMPLETE] * 16
     alone = optuna.create_study(sampler=ALOQSampler(LOADS, search_space=SPACE, method=Sobol()))

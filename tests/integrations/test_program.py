@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from study_processes import eventually
+from study_processes import LONGEST, eventually
 from study_stub import Alert
 
 from aloq.integrations.program import Program
@@ -278,7 +278,7 @@ def test_what_fails_with_measures_is_a_failed_trial(on_ice: str, said: str, tmp_
     problem = Problem({"speed": (0.0, 2.0)}, ice, measures=PARTS, value="10 * far + where(gap < 0, 1, 0)")
     measured = Study(problem, Alert(), seed=1)
     program = Program((script(tmp_path, MEASURING.format(on_ice=on_ice)), "{speed}", "{ice}"), measures=problem.measures)
-    measured.optimize(program, 3, timeout=2, progress=False)
+    measured.optimize(program, 3, timeout=2 if "sleep" in on_ice else LONGEST, progress=False)
     table = measured.trials()
     assert list(table["state"] == "failed") == list(table["environment.ice"] == 1.0)
     told, failed = table.query("state == 'told'"), table.query("state == 'failed'")
@@ -313,13 +313,13 @@ def test_programs_side_by_side_do_not_mix(study: Study) -> None:
         with ThreadPoolExecutor(2) as threads:
             return sum(threads.map(lambda program: program({}, {}), programs))
 
-    study.optimize(two_at_once, 3, timeout=20)
+    study.optimize(two_at_once, 3, timeout=LONGEST)
     assert set(study.trials()["value"]) == {21.0}
 
 
 def test_a_process_left_behind_does_not_spoil_the_next_return(study: Study, tmp_path: Path) -> None:
     body = '(sleep 1; echo 99) & echo "$1"; sleep 0.2'
-    study.optimize(Program((script(tmp_path, body), "{speed}", "{ice}")), 8, timeout=20)
+    study.optimize(Program((script(tmp_path, body), "{speed}", "{ice}")), 8, timeout=LONGEST)
     table = study.trials()
     assert table["seconds"].sum() > 1.2  # some of those left behind did print while others ran
     assert (table["value"] == table["policy.speed"]).all()
@@ -331,5 +331,5 @@ def test_no_folder_is_left_behind(study: Study, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     program = Program((script(tmp_path, 'echo "$1"'), "{speed}", "{ice}"))
     study.optimize(program, 2)
-    study.optimize(program, 4, timeout=20)
+    study.optimize(program, 4, timeout=LONGEST)
     assert list(folder.iterdir()) == []

@@ -177,9 +177,9 @@ def test_pending_points_do_not_change_the_belief(study: Play) -> None:
     history, state = at(study, 12)
     waiting = replace(history, pending=history.told[:3] * 0.9, asked=15)
     policies = np.linspace(0, 1, 5)[:, None]
-    plain, with_pending = (SMALL.predict(ENCODING, h, state, 0, policies) for h in (history, waiting))
-    np.testing.assert_array_equal(plain.mean, with_pending.mean)
-    np.testing.assert_array_equal(plain.std, with_pending.std)
+    without_pending, with_pending = (SMALL.predict(ENCODING, h, state, 0, policies) for h in (history, waiting))
+    np.testing.assert_array_equal(without_pending.mean, with_pending.mean)
+    np.testing.assert_array_equal(without_pending.std, with_pending.std)
 
 
 def test_a_failed_pair_is_not_tried_again(study: Play) -> None:

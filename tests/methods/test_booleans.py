@@ -49,6 +49,7 @@ def test_the_cliff_is_found_and_another_formula_gives_its_probability() -> None:
     np.testing.assert_allclose(chances + not_hit, 1.0, atol=1e-9)  # exactly, because each path is averaged over both answers
 
 
+@pytest.mark.slow
 def test_a_resumed_study_goes_on_to_the_bit(tmp_path: Path) -> None:
     whole = study_of(cliff(), 12, simulate)
     path = tmp_path / "study.jsonl"
@@ -92,6 +93,7 @@ def test_a_boolean_may_be_missing_in_some_trials_and_a_random_one_keeps_its_prob
     assert mean == pytest.approx(0.95 * float(answers.mean()), abs=0.12)  # 16 draws of a share known to about .08
 
 
+@pytest.mark.slow
 def test_failures_and_batches_are_survived() -> None:
     assert np.isfinite(survives_failures_and_batches(cliff(), simulate, 4).best().std)
 

@@ -121,6 +121,7 @@ def test_minimising_an_archive_with_failures_and_a_missing_measure() -> None:
     assert len({(trial.policy["x"], trial.environment["wall"]) for trial in found.ask(4)}) == 4
 
 
+@pytest.mark.slow
 def test_a_resumed_study_goes_on_to_the_bit(tmp_path: Path) -> None:
     problem = walled({"gap >= 0": 0.9, "x <= 0.95": 1.0})
     whole = study_of(problem, 12)

@@ -56,7 +56,10 @@ def study() -> Study:
     return study
 
 
-@pytest.mark.parametrize("objective", [Expectation(), *OTHERS], ids=str)
+# Each objective is a program of its own. What each of them computes is tested in quadrature/test_risk.py.
+@pytest.mark.parametrize(
+    "objective", [Expectation(), OTHERS[0], *(pytest.param(other, marks=pytest.mark.slow) for other in OTHERS[1:])], ids=str
+)
 def test_a_study_run_for_the_expectation_is_asked_about_risk(study: Study, objective: Objective) -> None:
     before = study.trials()
     best = study.best(objective=objective)
@@ -116,8 +119,8 @@ def test_the_bad_tail_is_the_bad_one(direction: Direction) -> None:
 CHECKED = {"numbers": CVaR(0.2), "choices": MeanStd(1.0), "archive": WorstCase()}
 
 
-# What the others compile costs more than it tells beside the archive.
-@pytest.mark.parametrize("name", [name if name == "archive" else pytest.param(name, marks=pytest.mark.slow) for name in CHECKED])
+@pytest.mark.slow  # each compiles a dozen programs; aloq itself is checked in tests/testing
+@pytest.mark.parametrize("name", CHECKED)
 def test_the_method_keeps_its_rules(name: str) -> None:
     """Batches, pairs that are out or failed, resumed studies, odd returns: listed, joint,
     continuous and archived.

@@ -57,6 +57,7 @@ def test_a_resumed_study_goes_on_to_the_bit(tmp_path: Path) -> None:
         assert again.best() == whole.best()
 
 
+@pytest.mark.slow
 def test_a_measure_may_be_missing_in_some_trials_and_in_all() -> None:
     problem = Problem({"x": (0.0, 1.0)}, WALL, measures=("reach", "gap"), value="where(gap < 0, -5, reach)")
     assert np.isfinite(study_of(problem, 10, sometimes).best().mean)
@@ -66,6 +67,7 @@ def test_a_measure_may_be_missing_in_some_trials_and_in_all() -> None:
     assert np.isfinite(best.std)
 
 
+@pytest.mark.slow
 def test_failures_and_batches_are_survived() -> None:
     survives_failures_and_batches(cliff(), measured, 5)
 
@@ -91,11 +93,12 @@ def test_large_supports_and_densities_are_averaged_over() -> None:
     assert abs(best.mean - (best.policy["x"] - 0.05 - 1.0)) < 0.3
 
 
-@pytest.mark.parametrize("scale", [pytest.param(1e-9, marks=pytest.mark.slow), 1e12])
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [1e-9, 1e12])
 def test_scales_of_measures_do_not_matter(scale: float) -> None:
     problem = Problem({"x": (0.0, 1.0)}, WALL, measures=("reach", "gap"), value=f"reach - {5 * scale} * (gap < 0)")
-    plain, scaled = study_of(cliff(), 9), study_of(problem, 9, lambda p, e: {k: scale * v for k, v in measured(p, e).items()})
-    np.testing.assert_allclose(scaled.trials()["policy.x"], plain.trials()["policy.x"], atol=1e-3)
+    unscaled, scaled = study_of(cliff(), 9), study_of(problem, 9, lambda p, e: {k: scale * v for k, v in measured(p, e).items()})
+    np.testing.assert_allclose(scaled.trials()["policy.x"], unscaled.trials()["policy.x"], atol=1e-3)
 
 
 def test_equal_values_do_not_hide_measures_that_differ() -> None:
@@ -113,26 +116,26 @@ def test_constant_measures_are_survived() -> None:
 
 def test_another_formula_needs_no_simulation() -> None:
     study = study_of(cliff(), 16)
-    count, plain = study.counts.told, study.best()
+    count, usual = study.counts.told, study.best()
     free = study.best(value="reach")
     assert free.policy["x"] == study.trials()["policy.x"].max()
     assert abs(free.mean - free.policy["x"]) < 0.02
     assert free.least_known is not None
     assert "least is known about wall=" in str(free)
-    assert plain.least_known is None
+    assert usual.least_known is None
     dear = study.best(value="reach - 500 * (gap < 0)")
-    assert dear.policy["x"] <= plain.policy["x"]
+    assert dear.policy["x"] <= usual.policy["x"]
     predicted = study.predict([{"x": 0.5}], value="reach")
     assert abs(predicted.mean[0] - 0.5) < 0.05
     assert study.counts.told == count
-    assert study.best() == plain
+    assert study.best() == usual
 
 
 def test_other_formulas_are_refused_where_they_cannot_be_answered() -> None:
-    plain = Study(Problem({"x": (0.0, 1.0)}, WALL), SMALL)
-    plain.optimize(lambda p, e: p["x"], 3, progress=False)
+    unmeasured = Study(Problem({"x": (0.0, 1.0)}, WALL), SMALL)
+    unmeasured.optimize(lambda p, e: p["x"], 3, progress=False)
     with pytest.raises(StudyError, match="this problem has none"):
-        plain.best(value="reach")
+        unmeasured.best(value="reach")
     naive = Study(cliff(), Naive())
     naive.optimize(measured, 3, progress=False)
     with pytest.raises(StudyError, match="Naive learns from the value alone"):

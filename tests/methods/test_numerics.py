@@ -64,7 +64,21 @@ def assert_sound(method: ALOQ, history: History) -> None:
     assert np.all((then.point >= 0) & (then.point <= 1)), then.point
 
 
-@pytest.mark.parametrize("name", HISTORIES)
+# Each takes half a second. Those that are much like another one are slow tests.
+ALIKE = {
+    "all zero",
+    "1e-12",
+    "1e-300",
+    "1e300",
+    "a spread of 1e-9",
+    "points 1e-9 apart, returns 1e-9 apart",
+    "duplicates that agree",
+    "one environment only",
+    "steps",
+}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in ALIKE else name for name in HISTORIES])
 def test_extreme_histories_are_survived(name: str) -> None:
     assert_sound(SMALL, replace(HISTORIES[name], asked=max(INITIAL, HISTORIES[name].asked)))
 
@@ -80,7 +94,7 @@ def test_expected_improvement_survives_too(name: str) -> None:
     assert_sound(replace(SMALL, policy_rule=EI()), HISTORIES[name])
 
 
-@pytest.mark.parametrize("name", ["all equal", "corners"])
+@pytest.mark.parametrize("name", ["all equal", pytest.param("corners", marks=pytest.mark.slow)])
 def test_the_other_kernel_and_warp_survive_too(name: str) -> None:
     method = replace(SMALL, model=Model(kernel="matern52", warp="kumaraswamy"))
     assert_sound(method, replace(HISTORIES[name], asked=12))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -89,25 +90,31 @@ def test_without_a_gap_nothing_is_proposed(y: Array) -> None:
     assert proposals(y / max(float(y.std()), 1.0)) == []
 
 
-def test_a_cliff_is_found_with_its_height() -> None:
+@pytest.fixture(scope="module")
+def beside_a_cliff() -> tuple[Array, Array, Any]:
+    """Pairs, their returns, and what is learnt from them."""
     x = pairs(40)
-    y, side = cliff(x)
-    state = learnt(x, y)
+    y, _ = cliff(x)
+    return x, y, learnt(x, y)
+
+
+def test_a_cliff_is_found_with_its_height(beside_a_cliff: tuple[Array, Array, Any]) -> None:
+    x, y, state = beside_a_cliff
+    _, side = cliff(x)
     assert REGIMES.cliffs(state) == 1
     (found,) = state["splits"][:1]
     assert found["heights"] == pytest.approx([4.0], abs=0.4)
     np.testing.assert_array_equal(y > found["thresholds"][0], side)
 
 
-def test_the_belief_follows_the_cliff() -> None:
+def test_the_belief_follows_the_cliff(beside_a_cliff: tuple[Array, Array, Any]) -> None:
     """In new places on either side, but not close to the cliff.
 
     A belief that does not know the side is off by 2 or more.
     """
-    x, others = pairs(40), pairs(60, seed=5)
-    y, _ = cliff(x)
+    others = pairs(60, seed=5)
     wanted, _ = cliff(others)
-    belief = believed(x, y, learnt(x, y))
+    belief = believed(*beside_a_cliff)
     far = np.abs(others[:, 0] + 0.4 * others[:, 1] - 0.7) > 0.15
     found = np.concatenate([belief.returns(each[:1], each[None, 1:]).mean for each in others[far]])
     assert np.abs(found - wanted[far]).max() < 0.5
@@ -132,18 +139,24 @@ def smooth(seed: int, kind: str) -> tuple[Array, Array]:
     y = np.linalg.cholesky(gram + 1e-8 * np.eye(len(x))) @ rng.standard_normal(len(x))
     y = y if kind == "drawn" else np.exp(1.5 * y)
     low, high = np.quantile(y, [0.4, 0.9])
-    kept = np.flatnonzero((y < low) | (y > high))[:30]
-    return x[kept], y[kept]
+    outside = np.flatnonzero((y < low) | (y > high))[:30]
+    return x[outside], y[outside]
 
 
-@pytest.mark.parametrize("kind", ["drawn", pytest.param("skewed", marks=pytest.mark.slow)])
-def test_evidence_says_no_to_smooth_functions(kind: str) -> None:
+# Each takes seconds, so only one of them is a fast test.
+SMOOTH = [
+    ("drawn", 0),
+    *(pytest.param(*case, marks=pytest.mark.slow) for case in product(("drawn", "skewed"), range(4)) if case != ("drawn", 0)),
+]
+
+
+@pytest.mark.parametrize(("kind", "seed"), SMOOTH)
+def test_evidence_says_no_to_smooth_functions(kind: str, seed: int) -> None:
     """A gap is proposed in each, because places between were left out."""
-    for seed in range(4):
-        x, y = smooth(seed, kind)
-        state = learnt(x, y)
-        assert state["splits"], "the case must propose a gap"
-        assert REGIMES.cliffs(state) == 0
+    x, y = smooth(seed, kind)
+    state = learnt(x, y)
+    assert state["splits"], "the case must propose a gap"
+    assert REGIMES.cliffs(state) == 0
 
 
 @pytest.mark.slow
@@ -180,7 +193,8 @@ def test_chains_go_on_while_the_sides_stay_and_begin_anew_when_they_do_not() -> 
     assert other["rest"] == fresh["rest"]
 
 
-@pytest.mark.parametrize("scale", [pytest.param(1e-9, marks=pytest.mark.slow), 1e12, pytest.param(1e300, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [1e-9, 1e12, 1e300])
 def test_the_scale_of_returns_does_not_matter(scale: float) -> None:
     x = pairs(40)
     y, _ = cliff(x)
@@ -205,6 +219,7 @@ def test_success_or_failure_is_a_cliff_without_a_rest() -> None:
     assert np.isfinite(found.std).all()
 
 
+@pytest.mark.slow
 def test_noise_alone_is_no_cliff() -> None:
     """Two values at random: the sides have no order, and the margin says no more than a coin."""
     rng = np.random.default_rng(1)
@@ -237,6 +252,7 @@ def test_a_study_finds_the_policy_short_of_the_cliff() -> None:
     assert abs(best.mean - expected(best.policy["x"])) < 0.15
 
 
+@pytest.mark.slow
 def test_a_resumed_study_goes_on_to_the_bit(tmp_path: Path) -> None:
     whole = Study(PROBLEM, SMALL, seed=3)
     whole.optimize(simulate, 18, progress=False)

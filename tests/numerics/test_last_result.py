@@ -30,9 +30,9 @@ def counted() -> Counted:
 
 
 def test_the_same_question_is_answered_once(counted: Counted) -> None:
-    kept = keep_last_result(counted)
+    cached = keep_last_result(counted)
     for _ in range(3):
-        assert kept(np.array([1.0, 2.0]), [3, 4], before=None, name="a", structure=Model().structure(2, (False, True))) == 1
+        assert cached(np.array([1.0, 2.0]), [3, 4], before=None, name="a", structure=Model().structure(2, (False, True))) == 1
 
 
 @pytest.mark.parametrize(
@@ -48,20 +48,20 @@ def test_the_same_question_is_answered_once(counted: Counted) -> None:
     ],
 )
 def test_another_question_is_not(counted: Counted, other: Any) -> None:
-    kept = keep_last_result(counted)
-    assert [kept(np.array([1.0, 2.0])), kept(other), kept(np.array([1.0, 2.0]))] == [1, 2, 3]
+    cached = keep_last_result(counted)
+    assert [cached(np.array([1.0, 2.0])), cached(other), cached(np.array([1.0, 2.0]))] == [1, 2, 3]
 
 
 def test_what_is_written_into_an_argument_later_is_seen(counted: Counted) -> None:
-    kept, array = keep_last_result(counted), np.zeros(3)
-    assert kept(array) == 1
+    cached, array = keep_last_result(counted), np.zeros(3)
+    assert cached(array) == 1
     array[0] = 1.0
-    assert kept(array) == 2
+    assert cached(array) == 2
 
 
 def test_an_array_of_jax_is_as_good_as_one_of_numpy(counted: Counted) -> None:
-    kept = keep_last_result(counted)
-    assert kept(np.array([1, 2], dtype=np.float32)) == kept(jnp.array([1.0, 2.0], dtype=jnp.float32)) == 1
+    cached = keep_last_result(counted)
+    assert cached(np.array([1, 2], dtype=np.float32)) == cached(jnp.array([1.0, 2.0], dtype=jnp.float32)) == 1
 
 
 def test_a_failure_is_not_kept(counted: Counted) -> None:
@@ -70,17 +70,17 @@ def test_a_failure_is_not_kept(counted: Counted) -> None:
             raise ArithmeticError
         return x
 
-    kept = keep_last_result(fails_at_first)
+    cached = keep_last_result(fails_at_first)
     with pytest.raises(ArithmeticError):
-        kept(5)
-    assert kept(5) == 5
-    assert kept(5) == 5
+        cached(5)
+    assert cached(5) == 5
+    assert cached(5) == 5
     assert counted.calls == 2
 
 
 def test_threads_keep_their_own(counted: Counted) -> None:
-    kept = keep_last_result(counted)
-    assert kept(1) == 1
+    cached = keep_last_result(counted)
+    assert cached(1) == 1
     with ThreadPoolExecutor(1) as pool:
-        assert [pool.submit(kept, 1).result(), pool.submit(kept, 2).result()] == [2, 3]
-    assert kept(1) == 1
+        assert [pool.submit(cached, 1).result(), pool.submit(cached, 2).result()] == [2, 3]
+    assert cached(1) == 1

@@ -19,7 +19,7 @@ def problem(**given: Any) -> Problem:
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("given", "stored"),
     [
         ((0, 1), (0.0, 1.0)),
         ([0.0, None], (0.0, None)),
@@ -30,13 +30,13 @@ def problem(**given: Any) -> Problem:
         (None, None),
     ],
 )
-def test_they_are_kept_and_travel(given: Any, kept: Any) -> None:
+def test_they_are_kept_and_travel(given: Any, stored: Any) -> None:
     found = problem(bounds=given)
-    assert found.bounds == kept
+    assert found.bounds == stored
     assert Problem.from_json(json.loads(json.dumps(found.to_json(), allow_nan=False))) == found
     assert pickle.loads(pickle.dumps(found)) == found
-    assert (found == problem()) == (kept is None)
-    assert ("bounds=" in repr(found)) == (kept is not None)
+    assert (found == problem()) == (stored is None)
+    assert ("bounds=" in repr(found)) == (stored is not None)
     before = {key: value for key, value in found.to_json().items() if key != "bounds"}
     assert Problem.from_json(before) == problem()  # as written before there was such a field
 

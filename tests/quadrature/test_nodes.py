@@ -70,9 +70,9 @@ def test_environments_that_gave_the_worst_returns_have_their_own_probability(nam
     environments, values = seen(encoding)
     theta, weights = judged_in(encoding, environments, values, [0])
     assert len(theta) == TAIL + WORST
-    for atom in environments[:2]:
-        p = np.prod([f.weights[np.all(f.nodes == atom[list(f.columns)], axis=1)].sum() for f in encoding.factors])
-        assert weights[np.all(theta == atom, axis=1)].sum() == pytest.approx(p, rel=1e-9)
+    for environment in environments[:2]:
+        p = np.prod([f.weights[np.all(f.nodes == environment[list(f.columns)], axis=1)].sum() for f in encoding.factors])
+        assert weights[np.all(theta == environment, axis=1)].sum() == pytest.approx(p, rel=1e-9)
 
 
 def test_an_environment_that_is_no_longer_possible_has_no_weight() -> None:

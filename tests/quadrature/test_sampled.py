@@ -62,11 +62,23 @@ def draws_of(belief: Sampled, pi: Any) -> jax.Array:
 
 
 @jax.jit
-def improvements(belief: Sampled, pi: jax.Array, leader: jax.Array) -> jax.Array:
-    return EI().score(belief, pi, leader)
+def latent_at(belief: Sampled, x: Any) -> jax.Array:
+    return belief._latent_at(x)
 
 
-@pytest.mark.parametrize("name", CASES)
+@jax.jit
+def measures_at(belief: Sampled, x: Any) -> jax.Array:
+    return belief._measures_at(x)
+
+
+@jax.jit
+def awaiting(belief: Sampled, pair: Any) -> Sampled:
+    return belief.awaiting(pair)
+
+
+@pytest.mark.parametrize(
+    "name", ["main effects", pytest.param("one", marks=pytest.mark.slow), pytest.param("choices", marks=pytest.mark.slow)]
+)
 def test_the_measure_itself_has_the_closed_form(name: str) -> None:
     """4,096 draws: means within .02 standard deviations on average over policies, variances within
     10 %.
@@ -83,6 +95,7 @@ def test_the_measure_itself_has_the_closed_form(name: str) -> None:
     assert abs(np.mean(np.log(np.asarray(spread) / np.asarray(variance)))) < 0.1
 
 
+@pytest.mark.slow
 def test_no_bias_over_many_problems() -> None:
     """The average of z over 50 data sets is 0 within 4 standard errors, for few frequencies as
     well.
@@ -102,6 +115,7 @@ def test_no_bias_over_many_problems() -> None:
     assert abs(np.mean(ratios)) < 0.08
 
 
+@pytest.mark.slow
 def test_improvement_agrees_with_many_draws() -> None:
     """A step of the measure has no closed form. 150,000 draws are the truth."""
     case, value = CASES["one"], "h + 2 * (h > 0.5)"
@@ -191,7 +205,7 @@ def test_a_boolean_is_true_with_the_probability_that_expectation_propagation_giv
         belief, x = booleans("b")
         at = jnp.asarray(x * 0.9)
         found = np.asarray(pairs_of(belief, at)[0]).mean(axis=0)
-        latent = np.asarray(belief._latent_at(at))[0].reshape(3, -1, len(x))
+        latent = np.asarray(latent_at(belief, at))[0].reshape(3, -1, len(x))
     sigma = np.sqrt(np.asarray(belief.paths.given.hyper.noise)[0])[:, None]
     truth = ndtr(latent.mean(axis=1) / np.sqrt(sigma**2 + latent.var(axis=1))).mean(axis=0)
     np.testing.assert_allclose(found, truth, atol=0.02)
@@ -204,7 +218,7 @@ def test_what_an_answer_tells_is_what_draws_of_answers_explain() -> None:
     with computing():
         belief, x = booleans("3 * b - 1")
         at = jnp.asarray(x)
-        chances = np.asarray(belief._measures_at(at))[0]
+        chances = np.asarray(measures_at(belief, at))[0]
         reductions = np.asarray(pairs_of(belief, at)[1])[0]
         drawn = np.asarray(draws_of(belief, at[:1, :1]))[:, 0]
     rng = np.random.default_rng(0)
@@ -222,7 +236,7 @@ def test_a_boolean_that_is_out_leaves_the_mean_and_tells_less_than_the_latent() 
     with computing():
         belief, x = booleans("b")
         at = jnp.asarray(x[:1] * 0.8)
-        before, after = (np.asarray(b._latent_at(at)).ravel() for b in (belief, belief.awaiting(at[0])))
+        before, after = (np.asarray(latent_at(each, at)).ravel() for each in (belief, awaiting(belief, at[0])))
     assert after.mean() == pytest.approx(before.mean(), abs=0.1 * before.std())
     assert 0.2 * before.var() < after.var() < before.var()
 

@@ -63,9 +63,9 @@ def averages(problem: Problem, history: History, policies: Array) -> tuple[Array
     """Standard deviations without and with surprises, and what these add."""
     state = PLAIN.learn(problem.encoding, history, None, 4, [0])
     belief = WARY.believe(problem.encoding, history, state)
-    plain, wary = replace(belief, surprise=None).average(policies), belief.average(policies)
-    assert np.array_equal(plain.mean, wary.mean)
-    return plain.std, wary.std, np.sqrt(wary.std**2 - plain.std**2)
+    unwary, wary = replace(belief, surprise=None).average(policies), belief.average(policies)
+    assert np.array_equal(unwary.mean, wary.mean)
+    return unwary.std, wary.std, np.sqrt(wary.std**2 - unwary.std**2)
 
 
 def test_two_surprises_widen_by_their_weight() -> None:
@@ -95,8 +95,8 @@ def test_a_surprise_weighs_no_more_than_environments_like_it() -> None:
 
 def test_a_policy_known_in_every_environment_is_not_widened() -> None:
     x = np.concatenate([some(), [[0.25, 0.0], [0.25, 0.5], [0.25, 1.0], [0.4, 0.0], [0.4, 0.5], [0.4, 0.5]]])
-    plain, wary, added = averages(LISTED, history_of(x), np.array([[0.25], [0.4], [0.7]]))
-    assert wary[0] == plain[0]
+    unwary, wary, added = averages(LISTED, history_of(x), np.array([[0.25], [0.4], [0.7]]))
+    assert wary[0] == unwary[0]
     assert added[1] == pytest.approx(added[2], rel=0.2)  # a tenth is left, more than one simulation in 17
     told = np.concatenate([x, [[0.4, 1.0]]])[-4:]
     share = Surprise(LISTED.encoding, told, 1.0, None, 2)  # type: ignore[arg-type]
@@ -113,10 +113,10 @@ def test_it_has_the_scale_of_the_returns(scale: float) -> None:
 
 
 def test_a_smooth_return_is_hardly_widened() -> None:
-    plain, wary, _ = averages(LISTED, history_of(some(16), jump=0.0), np.array([[0.3], [0.7]]))
+    unwary, wary, _ = averages(LISTED, history_of(some(16), jump=0.0), np.array([[0.3], [0.7]]))
     rough, wide, _ = averages(LISTED, history_of(some(16)), np.array([[0.3], [0.7]]))
     assert np.max(wary) < 0.01 < np.min(wide)
-    assert np.all(wary >= plain)
+    assert np.all(wary >= unwary)
     assert np.all(wide > rough)
 
 

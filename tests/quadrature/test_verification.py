@@ -153,15 +153,15 @@ def test_residuals_that_change_slowly_count_less() -> None:
 
 def test_failures_are_left_out_and_taken_to_be_like_the_others() -> None:
     sample = sampled(20, 3, TRUE - 7)
-    kept = np.ones(20, dtype=bool)
-    kept[[0, 12]] = False  # a sure one, and one of the rest
+    succeeded = np.ones(20, dtype=bool)
+    succeeded[[0, 12]] = False  # a sure one, and one of the rest
     assert sample.chance[0] == 1
     less = replace(
         sample,
-        mass=sample.mass[kept],
-        chance=sample.chance[kept],
-        predicted=sample.predicted[kept],
-        values=sample.values[kept],
+        mass=sample.mass[succeeded],
+        chance=sample.chance[succeeded],
+        predicted=sample.predicted[succeeded],
+        values=sample.values[succeeded],
         missing=float(sample.mass[0]),
     )
     for noisy in (False, True):

@@ -122,7 +122,7 @@ def test_leaders_are_different_and_in_order(view: StudyView, brute: BruteReport)
 
 
 @pytest.mark.parametrize(
-    ("weights", "kept"),
+    ("weights", "likely"),
     [
         ([0.90, 0.09, 0.01], [True, True, False]),
         ([0.95, 0.05], [True, False]),
@@ -133,8 +133,8 @@ def test_leaders_are_different_and_in_order(view: StudyView, brute: BruteReport)
         ([9.7, 0.3], [True, False]),  # importance weights
     ],
 )
-def test_the_typical_values_are_the_likeliest(weights: list[float], kept: list[bool]) -> None:
-    assert likeliest(np.array(weights)).tolist() == kept
+def test_the_typical_values_are_the_likeliest(weights: list[float], likely: list[bool]) -> None:
+    assert likeliest(np.array(weights)).tolist() == likely
 
 
 def test_what_ignoring_rare_events_costs(view: StudyView, brute: BruteReport) -> None:
@@ -157,8 +157,8 @@ def test_where_nothing_is_rare_nothing_is_ignored() -> None:
     rare, _ = rare_events._without_rare({"a": stats.norm(0, 1), "b": Discrete([0, 1]), "c": Choice(["x", "y"], p=[0.5, 0.5])})
     assert set(rare) == {"a", "b", "c"}
     points = np.arange(6.0).reshape(3, 2)
-    some, kept = rare_events._without_rare(Samples(points, weights=[90.0, 8.0, 2.0], names=["u", "v"]))
-    assert kept == pytest.approx(0.98)
+    some, probability = rare_events._without_rare(Samples(points, weights=[90.0, 8.0, 2.0], names=["u", "v"]))
+    assert probability == pytest.approx(0.98)
     np.testing.assert_array_equal(some.points, points[:2])
     assert rare_events._without_rare(Samples(points, names=["u", "v"]))[1] == 1
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import shutil
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from report_studies import CLOSING, HOSTILE, Priced, driven, glanced, measured, small_problem, wide_problem
+from report_studies import CLOSING, HOSTILE, Priced, driven, glanced, measured, served, small_problem, wide_problem
+from study_processes import LONGEST
 
 from aloq.problem.errors import ProblemError
 from aloq.report.html import write
-from aloq.report.serve import Server
 from aloq.report.summary import summarise
 from aloq.study.study import Study
 
@@ -233,18 +231,6 @@ def test_an_empty_study_is_told_as_such(page: Any, tmp_path: Path) -> None:
     assert texts(page, "#empty") == ["No simulation has returned anything yet: 1 under way, 0 failed."]
 
 
-@contextmanager
-def watched(journal: Path) -> Iterator[Server]:
-    with Server(journal) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
-
-
 def ask(page: Any, formula: str) -> None:
     """Type a formula, and wait for the answer."""
     field = page.find_element("id", "whatif-value")
@@ -254,7 +240,7 @@ def ask(page: Any, formula: str) -> None:
 
 
 def test_another_formula_is_asked_of_the_server(page: Any, tmp_path: Path) -> None:
-    with measured(12, Priced(), tmp_path / "study.jsonl") as study, watched(tmp_path / "study.jsonl") as server:
+    with measured(12, Priced(), tmp_path / "study.jsonl") as study, served(tmp_path / "study.jsonl") as server:
         page.get(server.url)
         assert texts(page, "#formula code") == [study.problem.value]
         assert page.execute_script("return document.getElementById('whatif-value').value") == study.problem.value
@@ -269,7 +255,7 @@ def test_another_formula_is_asked_of_the_server(page: Any, tmp_path: Path) -> No
 
 
 def test_a_mistake_in_a_formula_is_shown_in_full_and_as_text(page: Any, tmp_path: Path) -> None:
-    with measured(12, Priced(), tmp_path / "study.jsonl") as study, watched(tmp_path / "study.jsonl") as server:
+    with measured(12, Priced(), tmp_path / "study.jsonl") as study, served(tmp_path / "study.jsonl") as server:
         page.get(server.url)
         for formula in ("100 * distanse", HOSTILE):
             with pytest.raises(ProblemError) as error:
@@ -284,7 +270,7 @@ def test_a_mistake_in_a_formula_is_shown_in_full_and_as_text(page: Any, tmp_path
 
 
 def test_what_is_typed_stays_while_the_study_goes_on(page: Any, tmp_path: Path) -> None:
-    with measured(12, Priced(), tmp_path / "study.jsonl") as study, watched(tmp_path / "study.jsonl") as server:
+    with measured(12, Priced(), tmp_path / "study.jsonl") as study, served(tmp_path / "study.jsonl") as server:
         page.get(server.url)
         ask(page, "distance")
         page.find_element("id", "whatif-value").send_keys(" + 1")
@@ -300,14 +286,14 @@ def test_only_a_live_page_with_measures_has_a_form(page: Any, tmp_path: Path) ->
     with measured(4, Priced(), tmp_path / "study.jsonl") as study:
         opened(page, study, tmp_path / "report.html")
     assert page.find_elements("css selector", "form") == []
-    with glanced(small_problem(), 4, journal=tmp_path / "plain.jsonl"), watched(tmp_path / "plain.jsonl") as server:
+    with glanced(small_problem(), 4, journal=tmp_path / "plain.jsonl"), served(tmp_path / "plain.jsonl") as server:
         page.get(server.url)
         assert page.find_elements("css selector", "form, #formula") == []
         page.get("about:blank")
 
 
 def test_a_watched_page_follows_the_study(page: Any, tmp_path: Path) -> None:
-    with glanced(small_problem(), 10, journal=tmp_path / "study.jsonl") as study, watched(tmp_path / "study.jsonl") as server:
+    with glanced(small_problem(), 10, journal=tmp_path / "study.jsonl") as study, served(tmp_path / "study.jsonl") as server:
         page.get(server.url)
         assert len(texts(page, "#trials-table tbody tr")) == 10
         study.tell(study.ask(), 5.0)
@@ -316,7 +302,7 @@ def test_a_watched_page_follows_the_study(page: Any, tmp_path: Path) -> None:
         page.get("about:blank")
 
 
-def _wait(happened: Any, seconds: float = 60.0) -> None:
+def _wait(happened: Any, seconds: float = LONGEST) -> None:
     end = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < end, "it did not happen in time"

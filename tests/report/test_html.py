@@ -168,6 +168,7 @@ def test_the_page_names_the_objective(tmp_path: Path) -> None:
         assert data_of(written(study, tmp_path / "page.html"))["quantity"] == words
 
 
+@pytest.mark.slow
 def test_environments_add_up_to_the_mean_whatever_is_optimised() -> None:
     """The parts of the environment are those of the belief about the mean, though the
     recommendation is for the tail.

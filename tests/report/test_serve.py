@@ -7,7 +7,6 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from urllib.parse import quote, urlencode
 
 import numpy as np
 import pytest
-from report_studies import Glance, Priced, glanced, measured, small_problem
+from report_studies import Glance, Priced, glanced, measured, served, small_problem
 from study_processes import LONGEST
 
 from aloq.methods.aloq import ALOQ
@@ -38,32 +37,19 @@ def study(tmp_path: Path) -> Iterator[Study]:
 @pytest.fixture
 def server(study: Study) -> Iterator[Server]:
     """Serves the journal of a study that goes on, and holds its lock."""
-    with served(study) as server:
+    with served(study.journal) as server:
         yield server
-
-
-@contextmanager
-def served(study: Study) -> Iterator[Server]:
-    assert study.journal is not None
-    with Server(study.journal) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 @pytest.fixture
 def priced(tmp_path: Path) -> Iterator[Server]:
     """Serves a study with measures."""
-    with measured(12, Priced(), tmp_path / "study.jsonl") as study, served(study) as server:
+    with measured(12, Priced(), tmp_path / "study.jsonl") as study, served(study.journal) as server:
         yield server
 
 
 def get(server: Server, path: str, headers: dict[str, str] | None = None, verb: str = "GET") -> tuple[http.client.HTTPResponse, bytes]:
-    connection = http.client.HTTPConnection(*server.server_address[:2], timeout=30)  # type: ignore[arg-type]
+    connection = http.client.HTTPConnection(*server.server_address[:2], timeout=LONGEST)  # type: ignore[arg-type]
     try:
         connection.request(verb, path, headers=headers or {})
         answer = connection.getresponse()
@@ -141,7 +127,7 @@ def test_an_answer_names_the_environment_of_most_doubt() -> None:
 @pytest.mark.slow
 def test_another_formula_is_answered_as_the_study_answers(tmp_path: Path) -> None:
     method = ALOQ(samples=4, initial=8, measures=MeasuresModel(draws=4, frequencies=16))
-    with measured(8, method, tmp_path / "study.jsonl") as study, served(study) as server:
+    with measured(8, method, tmp_path / "study.jsonl") as study, served(study.journal) as server:
         value = "distance + 0.1 * (clearance < 0)"
         status, said = asked(server, value)
         best = study.best(value=value)
@@ -190,7 +176,7 @@ def test_a_study_or_a_method_without_measures_says_so(server: Server, tmp_path: 
     status, said = asked(server, "distance")
     assert status == 400
     assert "`value` needs measured quantities, but this problem has none" in said["error"]
-    with measured(4, Glance(), tmp_path / "glance.jsonl") as study, served(study) as other:
+    with measured(4, Glance(), tmp_path / "glance.jsonl") as study, served(study.journal) as other:
         status, said = asked(other, "distance")
     assert status == 400
     assert "Glance learns from the value alone" in said["error"]
@@ -240,7 +226,7 @@ def test_a_server_that_ends_waits_for_what_is_computed_and_computes_no_more(pric
 
 
 def test_the_end_of_a_server_is_the_end_of_computing(study: Study) -> None:
-    with served(study) as server:
+    with served(study.journal) as server:
         pass
     with pytest.raises(ReportError, match="The server has ended"):
         server.watched.best("distance")

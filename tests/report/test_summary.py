@@ -185,7 +185,14 @@ def _soon(search: ALOQ) -> ALOQ:
     return replace(search, samples=4, initial=6)
 
 
-@pytest.mark.parametrize("method", [_soon(ALOQ()), WSN(_soon(WSN().search)), Naive(_soon(Naive().search))])
+@pytest.mark.parametrize(
+    "method",
+    [
+        _soon(ALOQ()),
+        pytest.param(WSN(_soon(WSN().search)), marks=pytest.mark.slow),
+        pytest.param(Naive(_soon(Naive().search)), marks=pytest.mark.slow),
+    ],
+)
 def test_questions_change_no_trial(method: Any) -> None:
     asked, left_alone = Study(small_problem(), method), Study(small_problem(), method)
     for _ in range(10):
@@ -272,6 +279,7 @@ def reached() -> Study:
     return study
 
 
+@pytest.mark.slow
 def test_joint_draws_tell_which_environments_drive_the_result(reached: Study) -> None:
     """Each draw is averaged over a region by hand, as a belief that gives no weight to all other
     environments.
@@ -303,6 +311,7 @@ def test_joint_draws_tell_which_environments_drive_the_result(reached: Study) ->
         np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_belief_about_measures_has_no_length_scales_of_the_return(reached: Study) -> None:
     found = summarise(reached)
     assert (found.sensitivities, found.noise) == ((), None)

@@ -139,6 +139,7 @@ def test_copies_and_repairs_of_such_a_journal(path: Path, problem: Problem) -> N
     assert Study.read(path).trials().equals(expected)
 
 
+@pytest.mark.slow
 def test_a_method_that_learns_goes_on_in_the_new_cube(path: Path) -> None:
     """One more label of the environment is one more column; the belief is that of a study that
     began with it.

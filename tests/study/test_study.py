@@ -235,8 +235,8 @@ class Stubborn(Alert):
 
     def suggest(self, encoding: Encoding, history: History, state: State | None, seed: int) -> Suggestion:
         first = super().suggest(encoding, history, state, seed) if not history.asked else None
-        kept = state["pair"] if state else first.point.tolist()  # type: ignore[union-attr]
-        return Suggestion(np.array(kept), {"pair": kept})
+        pair = state["pair"] if state else first.point.tolist()  # type: ignore[union-attr]
+        return Suggestion(np.array(pair), {"pair": pair})
 
 
 def test_a_pair_that_is_out_or_has_failed_is_not_asked_for(problem: Problem) -> None:
@@ -263,8 +263,8 @@ def test_where_every_pair_is_out_one_is_asked_for_again() -> None:
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_a_failure_with_a_value_is_a_return(direction: Direction) -> None:
-    plain = study_stub.make_problem(direction)
-    problem = Problem(plain.policy, plain.environment, direction, failure_value=-7)
+    usual = study_stub.make_problem(direction)
+    problem = Problem(usual.policy, usual.environment, direction, failure_value=-7)
     spy = Spy()
     study = Study(problem, spy)
     trials = study.ask(3)

@@ -214,10 +214,10 @@ def failing(policy: dict[str, Any], environment: dict[str, Any]) -> float:
 def test_failures_are_left_out_and_said() -> None:
     study = study_of(Problem({"x": (0.0, 1.0)}, LINE), failing, evaluations=6)
     found = study.verify(failing, 50, progress=False)
-    kept = [t for t in np.linspace(0, 1, 50) if not 0.2 < t < 0.3]
+    survived = [t for t in np.linspace(0, 1, 50) if not 0.2 < t < 0.3]
     assert found.failed == 5
     assert not found.exact
-    assert found.mean == pytest.approx(np.mean([curve(found.policy, {"t": t}) for t in kept]))
+    assert found.mean == pytest.approx(np.mean([curve(found.policy, {"t": t}) for t in survived]))
     assert str(found).endswith("; 5 of them failed, so it holds if returns there are like those of the others.")
     assert study_of(Problem({"x": (0.0, 1.0)}, LINE), failing, evaluations=6).verify(failing, 20, progress=False).failed >= 1
 

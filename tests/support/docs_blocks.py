@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from study_processes import LONGEST
 from typer.testing import CliRunner
 
 import aloq
@@ -120,4 +121,4 @@ def _run_line(line: str, words: list[str]) -> None:
         case ["make", *targets]:
             subprocess.run(["make", "--dry-run", *targets], cwd=ROOT, check=True, capture_output=True)
         case _:
-            subprocess.run(words, check=True, capture_output=True, timeout=60)
+            subprocess.run(words, check=True, capture_output=True, timeout=LONGEST)

@@ -5,7 +5,11 @@ nothing.
 from __future__ import annotations
 
 import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +23,7 @@ from aloq.problem.distributions import Discrete
 from aloq.problem.encoding import Encoding
 from aloq.problem.problem import Problem
 from aloq.problem.variables import Choice, Integer
+from aloq.report.serve import Server
 from aloq.study.study import Study
 
 HOSTILE = "<img src=x onerror=document.title='owned'>"
@@ -137,3 +142,17 @@ def glanced(problem: Problem, evaluations: int, method: Method | None = None, jo
         else:
             study.tell(trial, math.sin(7.0 * number), seconds=0.1)
     return study
+
+
+@contextmanager
+def served(journal: Path | None) -> Iterator[Server]:
+    """A server of a study's journal. The study may go on."""
+    assert journal is not None
+    with Server(journal) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()

@@ -62,13 +62,13 @@ def scenes(draw: st.DrawFn) -> RandomStudy:
 @st.composite
 def risky_scenes(draw: st.DrawFn) -> RandomStudy:
     """Problems with measures, constraints, and objectives other than the mean."""
-    plain, measures = draw(_problems()), draw(st.sampled_from([(), *FORMULAS]))
+    problem, measures = draw(_problems()), draw(st.sampled_from([(), *FORMULAS]))
     told: dict[str, Any] = {"measures": measures, "value": FORMULAS[measures], "failure_value": None} if measures else {}
     of_measures, of_policies = draw(st.booleans()), draw(st.booleans())
     limits = {"m0 >= 0": draw(st.sampled_from([0.9, 1.0]))} if of_measures and measures else {}
     if of_policies:
-        limits[_on_the_policy(plain)] = 1.0
-    return RandomStudy(replace(plain, objective=draw(objectives), subject_to=limits, **told), *draw(_returns()))
+        limits[_on_the_policy(problem)] = 1.0
+    return RandomStudy(replace(problem, objective=draw(objectives), subject_to=limits, **told), *draw(_returns()))
 
 
 @st.composite

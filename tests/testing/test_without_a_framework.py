@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from study_processes import LONGEST
+
 CODE = """
 import sys
 from dataclasses import dataclass
@@ -28,7 +30,7 @@ print("pytest" in sys.modules)
 
 
 def test_a_check_runs_without_pytest_and_with_asserts_switched_off() -> None:
-    done = subprocess.run([sys.executable, "-O", "-c", CODE], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run([sys.executable, "-O", "-c", CODE], capture_output=True, text=True, check=True, timeout=LONGEST)
     message, loaded = done.stdout.splitlines()[0], done.stdout.splitlines()[-1]
     assert message.startswith("`diagonal` must be k(u, u) of every row, but it is [1. ")
     assert loaded == "False"

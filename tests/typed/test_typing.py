@@ -27,9 +27,9 @@ def test_the_check_itself_reports(tmp_path: Path) -> None:
     """Without its ignores, each wrong call of the example is an error of the kind that it names."""
     lines = EXAMPLE.read_text(encoding="utf-8").splitlines()
     kinds = {number: line.partition("# type: ignore[")[2].rstrip("]") for number, line in enumerate(lines, 1) if "# type: ignore[" in line}
-    plain = tmp_path / "plain.py"
-    plain.write_text("\n".join(line.partition("  # type: ignore[")[0] for line in lines) + "\n", encoding="utf-8")
-    said = mypy(plain, tmp_path)
+    unmarked = tmp_path / "unmarked.py"
+    unmarked.write_text("\n".join(line.partition("  # type: ignore[")[0] for line in lines) + "\n", encoding="utf-8")
+    said = mypy(unmarked, tmp_path)
     reported = {int(line.split(":")[1]): line.rpartition("[")[2].rstrip("]") for line in said.splitlines() if ": error: " in line}
     assert len(kinds) == 7
     assert reported == kinds, said

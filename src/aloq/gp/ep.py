@@ -111,8 +111,8 @@ def _matched(y: Array, mask: Array, v: Array, m: Array) -> tuple[Sites, Array]:
     log_mass = log_ndtr(z)
     slope = jnp.exp(-0.5 * z * z - LOG_ROOT - log_mass)  # phi(z) / Phi(z)
     bend = jnp.clip(slope * (slope + z), 0.0, 1.0)
-    kept = 1 + v * (1 - bend)  # the new variance is v kept / (1 + v)
-    return Sites(mask * bend / kept, mask * (y * slope * root + m * bend) / kept), mask * log_mass
+    remaining = 1 + v * (1 - bend)  # the new variance is v remaining / (1 + v)
+    return Sites(mask * bend / remaining, mask * (y * slope * root + m * bend) / remaining), mask * log_mass
 
 
 @jax.custom_vjp

@@ -45,8 +45,8 @@ class Rejection:
         """Return the closest draws, all with the same weight."""
         u = rng.random((self._draws(distance), factors))
         d = distance(u)
-        kept = np.argsort(d, kind="stable")[: self.keep]
-        return Particles(u[kept], np.full(self.keep, 1 / self.keep), d[kept])
+        closest = np.argsort(d, kind="stable")[: self.keep]
+        return Particles(u[closest], np.full(self.keep, 1 / self.keep), d[closest])
 
     def _draws(self, distance: Distance) -> int:
         return _affordable(self.budget, distance, 2 * self.keep)
@@ -98,8 +98,8 @@ class Population:
         kernel = Smoothing.around(parents)
         most = min(left, int(self.particles / self.least))
         found: list[tuple[Array, Array]] = []
-        spent = kept = 0
-        while kept < self.particles:
+        spent = accepted = 0
+        while accepted < self.particles:
             size = min(self.particles, most - spent)
             if size == 0:
                 return None, spent
@@ -107,7 +107,7 @@ class Population:
             d = distance(u)
             spent += size
             found.append((u[d <= tolerance], d[d <= tolerance]))
-            kept += len(found[-1][0])
+            accepted += len(found[-1][0])
         u, d = (np.concatenate(part)[: self.particles] for part in zip(*found, strict=True))
         weights = 1 / kernel.density(u)  # the prior is uniform in u
         return Particles(u, weights / weights.sum(), d), spent
@@ -278,6 +278,6 @@ def _affordable(budget: int, distance: Distance, least: int) -> int:
     return draws
 
 
-def _check_sizes(budget: Any, kept: Any, name: str) -> None:
+def _check_sizes(budget: Any, particles: Any, name: str) -> None:
     whole("budget", budget, least=1)
-    whole(name, kept, least=FEWEST)
+    whole(name, particles, least=FEWEST)

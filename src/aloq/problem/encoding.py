@@ -156,10 +156,10 @@ class Encoding:
         found = sources(checked_environment(environment))
         names = [name for source in found for name in source.names]
         check_distinct(names, "`environment`")
-        kept = [law for law, factor in zip(self.laws, self.factors, strict=True) if not set(names).intersection(factor.names)]
+        unchanged = [law for law, factor in zip(self.laws, self.factors, strict=True) if not set(names).intersection(factor.names)]
         left = [name for factor in self.factors if not set(names).intersection(factor.names) for name in factor.names]
         check_names(dict.fromkeys([*names, *left]), [axis.name for axis in self.axes], "environment")
-        laws = (*kept, *(law_on(source, [self._axis[name] for name in source.names]) for source in found))
+        laws = (*unchanged, *(law_on(source, [self._axis[name] for name in source.names]) for source in found))
         return replace(self, laws=laws, factors=_factors(laws, self.axes))
 
     def subject_to(self, given: Any) -> Encoding:

@@ -278,8 +278,8 @@ class _Reader:
         if name not in FUNCTIONS:
             raise self._at(node.func, f"there is no such function.{nearest(name, FUNCTIONS)} {_ALLOWED}")
         least, most = FUNCTIONS[name]
-        plain = not node.keywords and not any(isinstance(argument, ast.Starred) for argument in node.args)
-        if not plain or not least <= len(node.args) <= most:
+        positional = not node.keywords and not any(isinstance(argument, ast.Starred) for argument in node.args)
+        if not positional or not least <= len(node.args) <= most:
             count = f"{least}" if least == most else f"{least} or more"
             raise self._at(node, f"`{name}` takes {count} argument{'s' if most > 1 else ''}")
         return _RENAMED.get(name, name)

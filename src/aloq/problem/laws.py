@@ -174,8 +174,8 @@ def _within(law: ListedLaw, axes: Sequence[Axis]) -> ListedLaw:
     values = np.asarray(law.columns[0], dtype=np.float64)
     inside = (values >= axis.low) & (values <= axis.high)
     _check_outside(axis, float(law.weights[~inside].sum()))
-    kept = [value for value, keep in zip(law.columns[0], inside, strict=True) if keep]
-    return ListedLaw(law.names, (kept,), normalized(law.weights[inside]), law.axes)
+    within = [value for value, keep in zip(law.columns[0], inside, strict=True) if keep]
+    return ListedLaw(law.names, (within,), normalized(law.weights[inside]), law.axes)
 
 
 def _check_outside(axis: RealAxis, mass: float) -> None:

@@ -69,8 +69,8 @@ def enumerated(name: str, law: Any) -> ListedLaw:
     mass = np.asarray(law.pmf(values), dtype=np.float64)
     if not abs(mass.sum() - 1) < 1e-6:
         raise ProblemError(f"a discrete law must lie on whole numbers, but its mass there sums to {mass.sum()}. Use Discrete(values, p).")
-    kept = [int(v) if v == int(v) else float(v) for v in values[mass > 0]]
-    return ListedLaw((name,), (kept,), normalized(mass[mass > 0]), (number_axis(name, kept),), endless=True)
+    possible = [int(v) if v == int(v) else float(v) for v in values[mass > 0]]
+    return ListedLaw((name,), (possible,), normalized(mass[mass > 0]), (number_axis(name, possible),), endless=True)
 
 
 def _span(law: Any) -> tuple[float, float]:

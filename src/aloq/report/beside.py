@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from aloq.report.drawing import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
-from aloq.report.html import hashed, part_of_page, replace_file
+from aloq.report.html import document, hashed, part_of_page, replace_file
 from aloq.report.past_range import past_range
 from aloq.report.summary import Summary
 
@@ -23,25 +23,10 @@ COLOURS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY)
 WORDS = {"settled": "settled", "improving": "still improving", "unseen": "not enough looked at"}
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 860, 300, 80, 40, 10
 _KEY, _KEYS = 18, 4  # height of a line of the legend, and entries in it
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{title}</title>
-<link rel="icon" href="data:,">
-<style>{style}</style>
-</head>
-<body>
-<header class="top"><h1>{title}</h1></header>
+_BODY = """<header class="top"><h1>{title}</h1></header>
 <main>
 {body}
-</main>
-</body>
-</html>
-"""
+</main>"""
 
 
 def write(studies: Studies, path: Path, title: str) -> None:
@@ -52,9 +37,9 @@ def write(studies: Studies, path: Path, title: str) -> None:
 def page(studies: Studies, title: str) -> str:
     """Return the whole HTML file."""
     style = _style()
-    body = "\n".join([_remark(studies), _table(studies), _chart(studies)])
+    body = _BODY.format(title=html.escape(title), body="\n".join([_remark(studies), _table(studies), _chart(studies)]))
     policy = f"default-src 'none'; style-src {hashed(style)}; img-src data:; base-uri 'none'; form-action 'none'"
-    return _PAGE.format(policy=policy, title=html.escape(title), style=style, body=body)
+    return document(policy, title, style, body)
 
 
 def rows(studies: Studies) -> list[tuple[str, list[str]]]:

@@ -38,12 +38,14 @@ _PAGE = """<!doctype html>
 <style>{style}</style>
 </head>
 <body>
-<noscript>This report draws itself with JavaScript, which is switched off. The numbers are in the page's source, as JSON.</noscript>
-<script type="application/json" id="data">{data}</script>
-<script>{script}</script>
+{body}
 </body>
 </html>
 """
+_BODY = """\
+<noscript>This report draws itself with JavaScript, which is switched off. The numbers are in the page's source, as JSON.</noscript>
+<script type="application/json" id="data">{data}</script>
+<script>{script}</script>"""
 
 
 class ReportError(AloqError, RuntimeError):
@@ -69,13 +71,13 @@ def data(summary: Summary, title: str, live: bool = False) -> dict[str, Any]:
 def page(shown: Mapping[str, Any]) -> str:
     """Return the whole HTML file."""
     style, script = part_of_page("page.css"), _script()
-    return _PAGE.format(
-        policy=content_policy(live=bool(shown["live"])),
-        title=html.escape(f"{shown['title']}: report"),
-        style=style,
-        data=embedded(shown),
-        script=script,
-    )
+    body = _BODY.format(data=embedded(shown), script=script)
+    return document(content_policy(live=bool(shown["live"])), f"{shown['title']}: report", style, body)
+
+
+def document(policy: str, title: str, style: str, body: str) -> str:
+    """Return an HTML file with a Content-Security-Policy. The title is text, the body is markup."""
+    return _PAGE.format(policy=policy, title=html.escape(title), style=style, body=body)
 
 
 def embedded(shown: Mapping[str, Any]) -> str:

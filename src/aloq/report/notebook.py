@@ -24,8 +24,8 @@ _MIDDLE = (2.0, 98.0)  # percentiles of the returns that the picture shows for c
 def shown(study: Study) -> str:
     """Return a small piece of HTML that needs nothing else. The picture needs Matplotlib."""
     told, failed, pending = study.counts
-    kept = "without a journal" if study.journal is None else f"kept in {study.journal}"
-    parts = [line(f"Study: {told} told, {failed} failed, {pending} pending, {kept}")]
+    place = "without a journal" if study.journal is None else f"kept in {study.journal}"
+    parts = [line(f"Study: {told} told, {failed} failed, {pending} pending, {place}")]
     with suppress(AloqError):  # there may be no return yet
         best = study.best()
         parts.append(best._repr_html_())

@@ -43,8 +43,8 @@ def likeliest(weights: Array) -> Flags:
     """Return which of some values are the likeliest that make up 95 %: (N,). Ties are all in."""
     order = np.sort(weights / weights.sum())[::-1]
     last = int(np.searchsorted(np.cumsum(order), TYPICAL))
-    kept: Flags = weights / weights.sum() >= order[min(last, len(order) - 1)] * (1 - 1e-9)
-    return kept
+    likely: Flags = weights / weights.sum() >= order[min(last, len(order) - 1)] * (1 - 1e-9)
+    return likely
 
 
 def rare_environments(encoding: Encoding, theta: Array) -> Flags:
@@ -64,8 +64,8 @@ def heedless(view: StudyView) -> Heedless | None:
     None if there are none, or if the method has no belief that answers it.
     """
     problem = view.study.problem
-    environment, kept = _without_rare(problem.environment)
-    if view.belief is None or kept >= 1:
+    environment, probability = _without_rare(problem.environment)
+    if view.belief is None or probability >= 1:
         return None
     try:
         best = view.study.best(environment=environment)
@@ -76,7 +76,7 @@ def heedless(view: StudyView) -> Heedless | None:
     gain = view.belief.gain(point, view.point[None])
     same = bool(np.allclose(point, view.point))
     price = (0.0, 0.0) if same else (float(gain.mean[0]), float(gain.std[0]))
-    return Heedless(1 - kept, best, float(mean[0]), float(std[0]), *price, same)
+    return Heedless(1 - probability, best, float(mean[0]), float(std[0]), *price, same)
 
 
 def _without_rare(environment: Samples | Mapping[str, Any]) -> tuple[Any, float]:
@@ -84,16 +84,16 @@ def _without_rare(environment: Samples | Mapping[str, Any]) -> tuple[Any, float]
     if isinstance(environment, Samples):
         return _restricted(environment)
     parts = {name: _restricted(law) for name, law in environment.items()}
-    return {name: law for name, (law, _) in parts.items()}, float(np.prod([kept for _, kept in parts.values()]))
+    return {name: law for name, (law, _) in parts.items()}, float(np.prod([probability for _, probability in parts.values()]))
 
 
 def _restricted(law: Any) -> tuple[Any, float]:
     if isinstance(law, Samples) and law.weights is not None:
-        kept = likeliest(law.weights)
-        return replace(law, points=law.points[kept], weights=law.weights[kept]), float(law.weights[kept].sum() / law.weights.sum())
+        likely = likeliest(law.weights)
+        return replace(law, points=law.points[likely], weights=law.weights[likely]), float(law.weights[likely].sum() / law.weights.sum())
     if isinstance(law, Discrete | Choice) and law.p is not None:
         p = np.array(law.p)
-        kept = likeliest(p)
-        values = [value for value, keep in zip(law.values, kept, strict=True) if keep]
-        return type(law)(values, p=(p[kept] / p[kept].sum()).tolist()), float(p[kept].sum())
+        likely = likeliest(p)
+        values = [value for value, keep in zip(law.values, likely, strict=True) if keep]
+        return type(law)(values, p=(p[likely] / p[likely].sum()).tolist()), float(p[likely].sum())
     return law, 1.0

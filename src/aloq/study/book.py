@@ -149,9 +149,7 @@ class Book:
         """
         ledger = self.ledger
         with interrupts.delayed(), self._lock:
-            self.check_open()
-            if self.journal is not None:
-                self.journal.check(ledger.log)
+            self._check_extensible()
             before = len(ledger.entries)
             try:
                 for record in records:
@@ -171,9 +169,7 @@ class Book:
         """
         ledger = self.ledger
         with interrupts.delayed(), self._lock:
-            self.check_open()
-            if self.journal is not None:
-                self.journal.check(ledger.log)
+            self._check_extensible()
             before = len(ledger.entries)
             ledger.check_kinds(reports)
             for number, report in enumerate(reports, start=before):
@@ -186,9 +182,7 @@ class Book:
     def settle(self, trial: Trial | SupportsIndex, report: dict[str, Any]) -> None:
         """Record the outcome of a trial. Once this returns, the outcome is on the disk."""
         with interrupts.delayed(), self._lock:
-            # After a rescue, the report goes to the rescued file, and the error says so.
-            if self.closed or self.rescued is None:
-                self.check_open()
+            self._check_tellable()
             number = self._id(trial, self.ledger.awaited)
             self.ledger.apply(as_record("report of a simulation", {"event": report["event"], "id": number, **report}))
             self._handed.discard(number)
@@ -199,8 +193,7 @@ class Book:
     def note(self, record: Record) -> None:
         """Record something about fresh simulations. Once this returns, it is on the disk."""
         with interrupts.delayed(), self._lock:
-            if self.closed or self.rescued is None:
-                self.check_open()
+            self._check_tellable()
             self.ledger.apply(as_record("record of a fresh simulation", record))
             self._save("It need not be simulated again: free space or restore access, and go on.")
 
@@ -287,6 +280,17 @@ class Book:
         """Close the journal for another study of this process, which goes on with it."""
         self._handed_over = True
         self.close()
+
+    def _check_tellable(self) -> None:
+        # After a rescue, the report goes to the rescued file, and the error says so.
+        if self.closed or self.rescued is None:
+            self.check_open()
+
+    def _check_extensible(self) -> None:
+        """Raise unless the study is open and its journal holds what was written."""
+        self.check_open()
+        if self.journal is not None:
+            self.journal.check(self.ledger.log)
 
     def check_open(self) -> None:
         if self._handed_over:

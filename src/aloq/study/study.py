@@ -347,5 +347,5 @@ class Study(StudyAnswers):
     def __repr__(self) -> str:
         told, failed, pending = self.counts
         brought = f" ({self.added} of them added)" if self.added else ""
-        kept = "" if self.journal is None else f", journal={str(self.journal)!r}"
-        return f"<Study: {told} told{brought}, {failed} failed, {pending} pending{kept}>"
+        journal = "" if self.journal is None else f", journal={str(self.journal)!r}"
+        return f"<Study: {told} told{brought}, {failed} failed, {pending} pending{journal}>"

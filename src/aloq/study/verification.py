@@ -148,14 +148,14 @@ class VerificationPlan:
         """
         ends = (self.lowest, self.highest) if alike else (self.low, self.high)
         low, high = (replace(end, predicted=end.predicted / scale, value=end.value / scale) for end in ends)
-        kept = [number for number, outcome in sorted(self.outcomes.items()) if outcome.value is not None]
-        runs = [self.runs[number] for number in kept]
-        lost = [self.runs[number].mass for number in self.outcomes if number not in kept and self.runs[number].chance >= 1]
+        returned = [number for number, outcome in sorted(self.outcomes.items()) if outcome.value is not None]
+        runs = [self.runs[number] for number in returned]
+        lost = [self.runs[number].mass for number in self.outcomes if number not in returned and self.runs[number].chance >= 1]
         return Sample(
             mass=np.array([run.mass for run in runs]),
             chance=np.array([run.chance for run in runs]),
             predicted=np.array([run.predicted for run in runs]) / scale,
-            values=np.array([self.outcomes[number].value for number in kept], dtype=float) / scale,
+            values=np.array([self.outcomes[number].value for number in returned], dtype=float) / scale,
             control=self.control / scale,
             missing=float(sum(lost)),
             low=low,

@@ -15,8 +15,8 @@ from aloq.numerics.computing import computing
 from aloq.problem.problem import Problem
 from aloq.quadrature.belief import Tabulates
 from aloq.testing.problems import pairs, problems, require_environment
-from aloq.testing.requirement import bits, finite, left_alone, noting, require, require_written
-from aloq.testing.rule_case import SEED, RuleCase
+from aloq.testing.requirement import finite, left_alone, noting, require, require_written
+from aloq.testing.rule_case import SEED, RuleCase, require_free, require_repeated
 
 ROUNDING = 1e-6  # of the largest gain, as for beliefs
 
@@ -52,12 +52,7 @@ def check_choices(rule: EnvironmentRule, case: RuleCase) -> None:
             first = _chosen(rule, case, pi, none, SEED, chance)
             _chosen(rule, case, pi, none, [1, 2, 3], chance)
             again = _chosen(rule, case, pi, none, SEED, chance)
-            require(
-                bits(first) == bits(again),
-                "A rule must choose the same for the same seed",
-                f"{type(rule).__name__} chose {first}, and then {again}",
-                "Draw all random numbers from np.random.default_rng(seed)",
-            )
+            require_repeated(rule, first, again)
 
 
 def check_taken(rule: EnvironmentRule, case: RuleCase, avoids_taken: bool) -> None:
@@ -73,12 +68,8 @@ def check_taken(rule: EnvironmentRule, case: RuleCase, avoids_taken: bool) -> No
     taken = support[:0]
     for _ in range(len(support)):
         theta = _chosen(rule, case, pi, taken, SEED)
-        require(
-            not avoids_taken or not np.any(np.all(taken == theta, axis=1)),
-            "A rule must avoid the environments that are taken while others are left",
-            f"{type(rule).__name__} chose {theta} with {taken.tolist()} taken",
-            "Leave out the rows of `taken`, or say `avoids_taken=False`",
-        )
+        if avoids_taken:
+            require_free(rule, theta, taken, "environments")
         taken = np.concatenate([taken, theta[None]])
     _chosen(rule, case, pi, support, SEED)
 

@@ -13,8 +13,8 @@ from aloq.numerics.computing import computing
 from aloq.problem.problem import Problem
 from aloq.testing.problems import problems as small_problems
 from aloq.testing.problems import require_pair
-from aloq.testing.requirement import bits, left_alone, noting, require, require_written
-from aloq.testing.rule_case import SEED, RuleCase
+from aloq.testing.requirement import left_alone, noting, require, require_written
+from aloq.testing.rule_case import SEED, RuleCase, require_free, require_repeated
 
 TURNS = 3
 
@@ -47,18 +47,9 @@ def check_pairs(rule: PairRule, case: RuleCase, avoids_taken: bool) -> None:
         pair = _chosen(rule, case, taken, SEED)
         _chosen(rule, case, taken, [1, 2, 3])
         again = _chosen(rule, case, taken, SEED)
-        require(
-            bits(pair) == bits(again),
-            "A rule must choose the same for the same seed",
-            f"{type(rule).__name__} chose {pair}, and then {again}",
-            "Draw all random numbers from np.random.default_rng(seed)",
-        )
-        require(
-            not avoids_taken or not np.any(np.all(taken == pair, axis=1)),
-            "A rule must avoid the pairs that are taken while others are left",
-            f"{type(rule).__name__} chose {pair} with {taken.tolist()} taken",
-            "Leave out the rows of `taken`, or say `avoids_taken=False`",
-        )
+        require_repeated(rule, pair, again)
+        if avoids_taken:
+            require_free(rule, pair, taken, "pairs")
         taken = np.concatenate([taken, pair[None]])
 
 

@@ -94,14 +94,14 @@ def test_a_lost_connection_ends_the_run_and_keeps_what_was_told(cluster: Any, pr
     with pytest.raises(StudyError, match=r"What was told is kept"):
         study.optimize(study_stub.slow, 400, executor=client.get_executor(), parallel=4, progress=False)
     loser.join()
-    kept = study.counts.told
-    assert kept >= 3
+    told = study.counts.told
+    assert told >= 3
     study.close()
     with Study.resume(path) as again, distributed.Client(cluster) as other:
-        assert again.counts.told == kept
+        assert again.counts.told == told
         more = again.counts.pending + 2  # those that were out, some of them asked for ahead, and new ones
-        again.optimize(simulate, kept + more, executor=other.get_executor(), parallel=2, progress=False)
-        assert again.counts == (kept + more, 0, 0)
+        again.optimize(simulate, told + more, executor=other.get_executor(), parallel=2, progress=False)
+        assert again.counts == (told + more, 0, 0)
         assert values_are_right(again)
 
 

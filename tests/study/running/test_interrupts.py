@@ -242,10 +242,10 @@ def interrupt_twice(process: subprocess.Popen[str], first: float, second: float)
 
 
 def all_is_well(path: Path, tmp: Path, err: str) -> None:
-    kept = re.search(r"Interrupted: (\d+) of", err)
+    notice = re.search(r"Interrupted: (\d+) of", err)
     assert "Fatal" not in err
     assert "FATAL" not in err
-    assert kept is None or told(path) == int(kept[1])
+    assert notice is None or told(path) == int(notice[1])
     assert eventually(lambda: left(str(tmp)) == [])
 
 

@@ -149,6 +149,7 @@ def test_a_notebook_has_a_cell_that_changes(study: Study, monkeypatch: pytest.Mo
     assert notebook.cell() is None
 
 
+@pytest.mark.slow
 def test_the_leader_is_known_at_once_from_what_the_last_step_learnt(problem: Problem) -> None:
     """It needs no learning, and is what `best` answers if nothing came back since."""
     study = Study(problem, ALOQ(model=Model(), samples=4, initial=6), seed=1)

@@ -283,4 +283,4 @@ def test_evaluate_measures_wall_time() -> None:
 
     outcome = evaluate(sleepy, {}, {})
     assert outcome.returned == 1.0
-    assert 0.05 <= outcome.seconds < 5
+    assert 0.05 <= outcome.seconds < LONGEST

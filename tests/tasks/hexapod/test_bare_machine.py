@@ -75,6 +75,7 @@ def test_whatever_keeps_it_from_loading_is_said(raised: str, said: str, tmp_path
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_the_command_line_lists_tasks_and_runs_the_others(bare: dict[str, str], tmp_path: Path) -> None:
     done = python(bare, "-m", "aloq", "tasks")
     assert done.returncode == 0, done.stderr

@@ -202,10 +202,10 @@ class Stock:
         """Take back a child after its work. End it unless it can be used again."""
         with self._lock:
             self._busy.discard(child)
-            kept = reuse and child.alive and not self._closed
-            if kept:
+            reusable = reuse and child.alive and not self._closed
+            if reusable:
                 self._idle.append(child)
-        if not kept:
+        if not reusable:
             child.end()
 
     def stop(self) -> None:

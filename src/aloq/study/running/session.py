@@ -86,8 +86,8 @@ class Session:
             if not isinstance(error, KeyboardInterrupt):
                 raise
             if study.journal is not None:
-                kept = f"{study.evaluations} of {plan.evaluations} evaluations are kept in {study.journal}"
-                print(f"Interrupted: {kept}. Run the script again to go on.", file=sys.stderr)
+                saved = f"{study.evaluations} of {plan.evaluations} evaluations are kept in {study.journal}"
+                print(f"Interrupted: {saved}. Run the script again to go on.", file=sys.stderr)
             raise
         LOG.info("Run ended after %d evaluations%s.", study.evaluations, f": {stop}" if stop else "")
         if stop and progress is not False:

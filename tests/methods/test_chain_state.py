@@ -96,6 +96,8 @@ def test_the_belief_hardly_changes() -> None:
 
 def test_files_of_earlier_versions_have_exact_states() -> None:
     method = codec.to_json(ALOQ())
-    assert method["model"].pop("rounded") is method["measures"].pop("rounded") is True
-    assert codec.from_json(method) == ALOQ(model=replace(VARYING_MODEL, rounded=False), measures=MeasuresModel(rounded=False))
+    assert method["model"].pop("rounded") is method["measures"].pop("rounded") is method["measures"].pop("varying") is True
+    assert codec.from_json(method) == ALOQ(
+        model=replace(VARYING_MODEL, rounded=False), measures=MeasuresModel(rounded=False, varying=False)
+    )
     assert ALOQ.paper().model == Model(rounded=False)

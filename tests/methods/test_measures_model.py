@@ -13,6 +13,7 @@ import pytest
 from methods_measured import SMALL, WALL, measured, study_of, survives_failures_and_batches
 from scipy import stats
 
+from aloq.gp.amplitude import Amplitude
 from aloq.gp.hyper import Structure
 from aloq.methods.aloq import ALOQ
 from aloq.methods.measures_model import MeasuresModel
@@ -70,6 +71,16 @@ def test_a_measure_may_be_missing_in_some_trials_and_in_all() -> None:
 @pytest.mark.slow
 def test_failures_and_batches_are_survived() -> None:
     survives_failures_and_batches(cliff(), measured, 5)
+
+
+def test_variance_differs_between_environments_unless_a_measure_is_a_boolean() -> None:
+    encoding = cliff().encoding
+
+    def amplitudes(model: MeasuresModel, *booleans: bool) -> int:
+        return sum(isinstance(leaf, Amplitude) for leaf in model.structure(encoding, booleans).kernel.leaves)
+
+    assert amplitudes(MeasuresModel()) == amplitudes(MeasuresModel(), False, False) == 1
+    assert amplitudes(MeasuresModel(), False, True) == amplitudes(MeasuresModel(varying=False)) == 0
 
 
 @pytest.mark.slow

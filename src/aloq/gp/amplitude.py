@@ -26,7 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from aloq.gp.kernel import SE, Columns, Constant, Kernel, Leaf, Parameter, Prior, check_columns, check_prior
+from aloq.gp.kernel import SE, Columns, Constant, Kernel, Leaf, Parameter, Prior, Product, check_columns, check_prior
 from aloq.problem.codec import register
 from aloq.problem.errors import ProblemError
 
@@ -128,13 +128,22 @@ def varying(policy_dim: int, numbers: tuple[bool, ...], variance: Prior, length_
     many. Without an environment the kernel has one term.
     """
     joint: Kernel = Constant(variance) * SE(length_scale=length_scale)
+    amplitude = of_environment(policy_dim, numbers)
+    if amplitude is not None:
+        joint = joint * amplitude
+    if policy_dim == len(numbers):
+        return joint
+    return joint + Constant(SMALL) * SE("policy", length_scale) + Constant(SMALL) * SE("environment", length_scale)
+
+
+def of_environment(policy_dim: int, numbers: tuple[bool, ...]) -> Kernel | None:
+    """Return an amplitude along the columns of the environment, or None if it has none.
+
+    `numbers` is that of `varying`.
+    """
     environment = range(policy_dim, len(numbers))
     along = tuple(c for c in environment if numbers[c])
     labels = tuple(c for c in environment if not numbers[c])
-    if along and len(along) <= MOST:
-        joint = joint * Amplitude(along)
-    if labels:
-        joint = joint * LabelAmplitude(labels)
-    if not environment:
-        return joint
-    return joint + Constant(SMALL) * SE("policy", length_scale) + Constant(SMALL) * SE("environment", length_scale)
+    parts: list[Kernel] = [Amplitude(along)] if along and len(along) <= MOST else []
+    parts += [LabelAmplitude(labels)] if labels else []
+    return parts[0] if len(parts) == 1 else Product(tuple(parts)) if parts else None

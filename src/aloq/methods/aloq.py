@@ -253,5 +253,5 @@ def _leader(history: History, belief: ScaledBelief) -> Recommendation:
 EARLIER_DEFAULTS = (
     ALOQ(model=Model(), policy_rule=EI(), measures=None),  # 0.1.0
     # before samples were rounded and surprises allowed for
-    ALOQ(model=replace(VARYING_MODEL, rounded=False, surprises=0), measures=MeasuresModel(rounded=False)),
+    ALOQ(model=replace(VARYING_MODEL, rounded=False, surprises=0), measures=MeasuresModel(rounded=False, varying=False)),
 )

@@ -5,7 +5,8 @@ g      hyperparameter samples of each measure
 
 Each measure has its own chains and its own scale. It learns from the trials in which it exists. The
 kernel has main effects. So a measure that does not depend on the environment, or on the policy, is
-recognised by small amplitudes of the other terms.
+recognised by small amplitudes of the other terms. What depends on both may vary more in some
+environments than in others (see `aloq.gp.amplitude`).
 
 A measure that is true or false is the sign of a latent quantity plus noise, and has the Gaussian
 process of that quantity (see `aloq.gp.ep`). Only the ratio of its variance to that of the noise
@@ -21,6 +22,7 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
+from aloq.gp.amplitude import of_environment
 from aloq.gp.fit import Chains, Scale, update
 from aloq.gp.hyper import Structure
 from aloq.gp.kernel import Constant, Kernel, Matern52, Prior, Same, check_prior
@@ -46,7 +48,8 @@ from aloq.quadrature.sampled import Sampled, Units, believe
 
 SIMULATED = 64  # pairs, the last ones, at which the noise of a value is measured
 
-MAIN_EFFECTS = Constant() * Matern52() + Constant() * Matern52("policy") + Constant() * Matern52("environment")
+JOINT = Constant() * Matern52()
+MAIN_EFFECTS = Constant() * Matern52("policy") + Constant() * Matern52("environment")
 # The descriptors of an archive explain its policies in part only.
 OWN_PART = Constant() * Same("policy") * Matern52("environment") + Constant() * Same("policy")
 
@@ -57,19 +60,21 @@ class MeasuresModel:
     """Gaussian processes of the measures, and joint draws of what they are worth.
 
     `kernel` is that of every measure. By default it has main effects, and for an archive also a
-    part of its own for each policy. `draws` is the number of paths for each hyperparameter
+    part of its own for each policy. With `varying`, it has an amplitude that varies with the
+    environment, unless a measure is true or false. `draws` is the number of paths for each hyperparameter
     sample. `frequencies` is the number of random waves of each term of the kernel. It can be
     small, because each hyperparameter sample draws its own. With `rounded`, hyperparameter
     samples are kept in half precision.
     """
 
-    absent_in_files: ClassVar[dict[str, Any]] = {"rounded": False}
+    absent_in_files: ClassVar[dict[str, Any]] = {"rounded": False, "varying": False}
 
     kernel: Kernel | None = None
     noise: Prior = (-8.0, 4.0)
     draws: int = 8
     frequencies: int = 32
     rounded: bool = True
+    varying: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise", check_prior("noise", self.noise))
@@ -77,12 +82,17 @@ class MeasuresModel:
             if not getattr(self, name) >= 1:
                 raise ProblemError(f"`{name}` must be at least 1, but it is {getattr(self, name)!r}.")
 
-    def structure(self, encoding: Encoding) -> Structure:
-        """Return the structure of the model of one measure."""
-        kernel = self.kernel
+    def structure(self, encoding: Encoding, booleans: tuple[bool, ...] = ()) -> Structure:
+        """Return the structure of the model of one measure.
+
+        It is the same for all measures, of which `booleans` says which are true or false.
+        """
+        kernel, numbers = self.kernel, tuple(encoding.warped)
         if kernel is None:
-            kernel = MAIN_EFFECTS if encoding.candidates is None else MAIN_EFFECTS + OWN_PART
-        return Structure(kernel, encoding.policy_dim, tuple(encoding.warped), warping="none", noise=self.noise)
+            amplitude = of_environment(encoding.policy_dim, numbers) if self.varying and not any(booleans) else None
+            kernel = (JOINT if amplitude is None else JOINT * amplitude) + MAIN_EFFECTS
+            kernel = kernel if encoding.candidates is None else kernel + OWN_PART
+        return Structure(kernel, encoding.policy_dim, numbers, warping="none", noise=self.noise)
 
     def serves(self, objective: Objective) -> bool:
         return computes(objective)
@@ -93,7 +103,7 @@ class MeasuresModel:
         known = history.distinct()
         parts = [_existing(known, q) for q in range(known.measures.shape[1])]
         before: Sequence[Chains | None] = _chains(state) or [None for _ in parts]
-        chains = _update_all(self.structure(encoding), parts, before, samples, seed, history.booleans)
+        chains = _update_all(self.structure(encoding, history.booleans), parts, before, samples, seed, history.booleans)
         return {"measures": [state_of_chains(each, self.rounded) for each in chains], "told": len(known.told), "seed": seed}
 
     def learnt(self, history: History, state: State | None, lag: float) -> bool:
@@ -116,7 +126,7 @@ class MeasuresModel:
         simulated = np.resize(history.told[-SIMULATED:], (SIMULATED, history.told.shape[1]))
         keys = np.random.default_rng([*seed, 1]).integers(2**32, size=(len(known), 2), dtype=np.uint32)
         zeta, size = np.stack([each.zeta for each in chains]), (self.frequencies, self.draws)
-        structure = self.structure(encoding)
+        structure = self.structure(encoding, history.booleans)
         given = theta, weights, units, simulated, keys, *size, encoding.objective, history.booleans
         belief = _believe(structure, valuation, zeta, points, *given)
         return ScaledBelief(encoding, belief, scale, _limited(encoding, belief, history))

@@ -59,7 +59,7 @@ class Regimes:
     """
 
     plain: Model = VARYING_MODEL
-    parts: MeasuresModel = field(default_factory=lambda: MeasuresModel(draws=6))
+    parts: MeasuresModel = field(default_factory=lambda: MeasuresModel(draws=6, varying=False))
 
     def serves(self, objective: Objective) -> bool:
         return self.plain.serves(objective) or (self.plain.has_paths and computes(objective))

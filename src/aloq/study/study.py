@@ -15,7 +15,8 @@ import itertools
 import os
 import threading
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -50,6 +51,7 @@ from aloq.study.running.learning_process import LearningProcess
 from aloq.study.running.loop import PATIENCE, RunPlan, RunTarget
 from aloq.study.running.outcome import Simulate
 from aloq.study.running.progress import Show
+from aloq.study.running.rehearsal import Rehearsal
 from aloq.study.running.session import Session
 from aloq.study.running.stopping import Callback, Rule, Stopping, check_callbacks, check_until
 from aloq.study.running.workers import Executors
@@ -279,9 +281,10 @@ class Study(StudyAnswers):
 
     def _run(self, plan: RunPlan, executor: Executors, timeout: float | None, progress: Show) -> None:
         self._book.check_open()
-        with self._session.alone():
-            parts = (self._ask, self._standing, self._book.left_over())
-            stop = self._session.carry_out(self, *parts, plan, executor, timeout, progress)
+        parts = self._problem, self._method, self._seed, plan.evaluations, plan.parallel, self._book.known
+        with self._session.alone(), closing(Rehearsal(*parts)) as rehearsal:
+            plan, left = replace(plan, simulated=rehearsal.simulated), self._book.left_over()
+            stop = self._session.carry_out(self, self._ask, self._standing, left, plan, executor, timeout, progress)
             if stop:
                 self._book.stop(stop)
 

@@ -132,7 +132,8 @@ def test_a_sample_that_rounding_spoils_gets_more_noise() -> None:
     state = state_of_chains(Chains(zeta, zeta[1], np.eye(structure.size), 1.0, 60), rounded=False)
     with computing():
         scale = Scale.of(y)
-        told = Points(*[pad(part, 64) for part in (x, scale.standardise(y), np.ones(60), np.ones(60))])
+        parts: list[Any] = [pad(part, 64) for part in (x, scale.standardise(y), np.ones(60), np.ones(60))]
+        told = Points(*parts)
         plain: Any = believe(structure, zeta, told, weighted_nodes(problem.encoding))
         np.testing.assert_array_equal(np.isnan(plain.given.weights).any(axis=-1), [True, False])
         belief: Any = model.believe(problem.encoding, history, state)

@@ -34,7 +34,7 @@ def rewards(policies: NDArray[np.float64]) -> NDArray[np.float64]:
     return total
 
 
-def rows(*policies: dict[str, float]) -> NDArray[np.float64]:
+def rows(*policies: dict[str, Any]) -> NDArray[np.float64]:
     return np.array([list(policy.values()) for policy in policies])
 
 

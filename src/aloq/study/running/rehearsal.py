@@ -26,6 +26,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aloq.methods.design import design_point
 from aloq.methods.history import Array, History
@@ -173,7 +174,7 @@ def grown(encoding: Encoding, history: History, count: int, seed: int) -> Histor
     )
 
 
-def _near(values: Array, rows: Array, rng: np.random.Generator) -> Array:
+def _near(values: Array, rows: NDArray[np.int64], rng: np.random.Generator) -> Array:
     """Return values near those of some rows. They differ also if all values are equal."""
     scale = np.std(np.nan_to_num(values), axis=0)
     return values[rows] + SPREAD * np.where(scale > 0, scale, 1.0) * rng.standard_normal(values[rows].shape)

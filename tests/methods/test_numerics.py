@@ -17,10 +17,12 @@ from aloq.gp.fit import Chains, Scale
 from aloq.gp.posterior import Points
 from aloq.methods.aloq import ALOQ
 from aloq.methods.chain_state import state_of_chains
+from aloq.methods.drawn_return import believe_draws
 from aloq.methods.history import Array, History
 from aloq.methods.model import VARYING_MODEL, Model
 from aloq.numerics.computing import computing
 from aloq.numerics.padding import pad
+from aloq.problem.objective import CVaR
 from aloq.problem.problem import Problem
 from aloq.quadrature.closed_form import believe
 
@@ -143,6 +145,8 @@ def test_a_sample_that_rounding_spoils_gets_more_noise() -> None:
         first = next(each for each in alone if np.isfinite(each.given.weights).all())
         # Rounding differs with the number of samples, and the matrix is as bad as can be solved.
         np.testing.assert_allclose(belief.belief.given.weights[0], first.given.weights[0], rtol=1e-3, atol=1e-9)
-        found = belief.average(x[:, :2])
-    assert np.isfinite(found.mean).all()
-    assert np.isfinite(found.std).all()
+        drawn: Any = believe_draws(model, replace(problem, objective=CVaR(0.1)).encoding, history, state, 0, 16, 4)
+        assert np.isfinite(drawn.belief.paths.given.weights).all()
+        for found in (belief.average(x[:, :2]), drawn.average(x[:, :2])):
+            assert np.isfinite(found.mean).all()
+            assert np.isfinite(found.std).all()

@@ -13,13 +13,15 @@ PLOT := $(VENV)/.installed-plot
 TEST := $(VENV)/.installed-test
 DEV := $(VENV)/.installed-dev
 DOCS := $(VENV)/.installed-docs
+BROWSER := $(VENV)/.installed-browser
 
-.PHONY: help demo test test-slow smoke reproduction docs lint format types clean
+.PHONY: help demo test test-slow browser smoke reproduction docs lint format types clean
 
 help:
 	@echo "make demo       set up, find a robust arm posture with and without measures, draw them in out/arm-collision.png"
 	@echo "make test       set up and run the tests"
 	@echo "make test-slow  the tests that take minutes"
+	@echo "make browser    set up selenium, so that \`make test\` tries the report in Chromium where that and its driver are installed"
 	@echo "make smoke      the paper's experiments in a setting that shows only that they work"
 	@echo "make reproduction  the paper's experiments in full (days on one core; RUNS=20 WORKERS=2), and docs/reproduction.md"
 	@echo "make docs       the documentation as a site, out/site/index.html; anything doubtful in it is an error"
@@ -35,6 +37,8 @@ test: $(TEST)
 
 test-slow: $(TEST)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow
+
+browser: $(BROWSER)
 
 smoke: $(PLOT)
 	$(BIN)/aloq reproduce all --smoke --fresh --workers $(WORKERS) --out out/smoke --docs out/smoke/reproduction.md

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from methods_play import ENCODING, INITIAL, SMALL, history_of, scattered, simulate
+from scipy import stats
 
 from aloq.acquisition.policy import EI
+from aloq.gp.contraction import weighted_nodes
+from aloq.gp.fit import Chains, Scale
+from aloq.gp.posterior import Points
 from aloq.methods.aloq import ALOQ
+from aloq.methods.chain_state import state_of_chains
+from aloq.methods.drawn_return import believe_draws
 from aloq.methods.history import Array, History
-from aloq.methods.model import Model
+from aloq.methods.model import VARYING_MODEL, Model
+from aloq.numerics.computing import computing
+from aloq.numerics.padding import pad
+from aloq.problem.objective import CVaR
+from aloq.problem.problem import Problem
+from aloq.quadrature.closed_form import believe
 
 X = scattered(12)
 Y = np.array([simulate(x) for x in X])
@@ -117,3 +130,37 @@ def test_beliefs_follow_the_scale(scale: float) -> None:
     assert np.all(np.abs(belief.mean) < 10 * np.abs(history.values).max())
     assert np.all(belief.std < 10 * np.abs(history.values).max())
     assert np.ptp(belief.mean) > 1e-3 * np.ptp(history.values)
+
+
+def test_a_sample_that_rounding_spoils_gets_more_noise() -> None:
+    """Under it the amplitude varies by orders of magnitude, f is very smooth, and nearly without
+    noise. It gets the least noise that will do, and the other samples stay as they are.
+    """
+    problem = Problem({"a": (0.0, 1.0), "b": (0.0, 1.0)}, {"t": stats.uniform(0, 1)})
+    x = np.random.default_rng(0).random((60, 3))
+    y = (x[:, 0] - 0.3) ** 2 + (x[:, 1] - x[:, 2]) ** 2
+    history = History.of(x, y, x[:0], x[:0], 60)
+    model = replace(VARYING_MODEL, rounded=False)
+    structure = model.structure(problem.encoding.policy_dim, tuple(problem.encoding.warped))
+    spoilt = {"variance": -3.0, "length_scale": 3.0, "size": 1.6, "width": -1.5, "coefficient": 2.0, "noise": -40.0}
+    healthy = {"variance": 0.0, "length_scale": 0.0, "size": 0.0, "width": 0.0, "coefficient": 0.0, "noise": -9.0}
+    zeta = np.array([[named[parameter.name] for parameter in structure.parameters] for named in (spoilt, healthy)])
+    state = state_of_chains(Chains(zeta, zeta[1], np.eye(structure.size), 1.0, 60), rounded=False)
+    with computing():
+        scale = Scale.of(y)
+        parts: list[Any] = [pad(part, 64) for part in (x, scale.standardise(y), np.ones(60), np.ones(60))]
+        told = Points(*parts)
+        plain: Any = believe(structure, zeta, told, weighted_nodes(problem.encoding))
+        np.testing.assert_array_equal(np.isnan(plain.given.weights).any(axis=-1), [True, False])
+        belief: Any = model.believe(problem.encoding, history, state)
+        np.testing.assert_array_equal(belief.belief.given.weights[1], plain.given.weights[1])
+        raised = (zeta[0] + k * np.log(100) * structure.named("noise") for k in range(12))
+        alone: Iterator[Any] = (believe(structure, z[None], told, weighted_nodes(problem.encoding)) for z in raised)
+        first = next(each for each in alone if np.isfinite(each.given.weights).all())
+        # Rounding differs with the number of samples, and the matrix is as bad as can be solved.
+        np.testing.assert_allclose(belief.belief.given.weights[0], first.given.weights[0], rtol=1e-3, atol=1e-9)
+        drawn: Any = believe_draws(model, replace(problem, objective=CVaR(0.1)).encoding, history, state, 0, 16, 4)
+        assert np.isfinite(drawn.belief.paths.given.weights).all()
+        for found in (belief.average(x[:, :2]), drawn.average(x[:, :2])):
+            assert np.isfinite(found.mean).all()
+            assert np.isfinite(found.std).all()

@@ -214,12 +214,21 @@ def test_charts_answer_the_keyboard(page: Any, tmp_path: Path) -> None:
     assert page.execute_script(unnamed) == 0
 
 
+CUT = """  // labels that lie outside of their picture
+    const box = (element) => element.getBoundingClientRect();
+    return [...document.querySelectorAll("svg text")].filter((text) => {
+      const [inner, outer] = [box(text), box(text.ownerSVGElement)];
+      return inner.width > 0 && (inner.left < outer.left - 1 || inner.right > outer.right + 1);
+    }).map((text) => text.textContent);"""
+
+
 def test_a_phone_needs_no_sideways_scrolling(page: Any, tmp_path: Path) -> None:
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True})
     try:
         for study in (glanced(wide_problem(), 45), driven()):
             opened(page, study, tmp_path / "report.html")
             assert page.execute_script("return document.documentElement.scrollWidth") <= 390
+            assert page.execute_script(CUT) == []
     finally:
         page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 

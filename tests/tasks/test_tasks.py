@@ -15,7 +15,8 @@ from aloq import tasks
 from aloq.problem.errors import ProblemError
 
 RISK = ("surge", "gap", "gap-limit", "efisur-2d", "bonsai-cliff")  # see test_risk.py
-TASKS = tuple(name for name in tasks.names() if not name.startswith("hexapod") and name not in RISK)  # those have a folder of their own
+ELSEWHERE = ("hexapod", "hexapod-rear", "pendulum", *RISK)  # those have tests of their own
+TASKS = tuple(name for name in tasks.names() if name not in ELSEWHERE)
 
 # (environment, probability), written out apart from the package; probabilities before
 # renormalisation.

@@ -11,7 +11,9 @@ from aloq.cli.errors import clean_exit
 from aloq.cli.opening import What, journal_of
 
 
-def export(what: What, out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The file: .csv or .parquet.")]) -> None:
+def export(
+    what: What, out: Annotated[Path, typer.Option("-o", "--out", "--output", metavar="FILE", help="The file: .csv or .parquet.")]
+) -> None:
     """Write all trials as a table, also while the study runs."""
     with clean_exit():
         from aloq.report.export import check_exportable

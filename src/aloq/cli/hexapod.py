@@ -51,7 +51,7 @@ def archive(
 @app.command()
 def export(
     what: What,
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The file: .csv, or .yaml for ROS 2.")],
+    out: Annotated[Path, typer.Option("-o", "--out", "--output", metavar="FILE", help="The file: .csv, or .yaml for ROS 2.")],
     periods: Annotated[int, typer.Option(metavar="N", min=1, help="Periods of one second.")] = 5,
     lead: Annotated[float, typer.Option(metavar="S", min=0.0, help="Seconds until the first posture is to be reached.")] = 1.0,
 ) -> None:

@@ -22,7 +22,8 @@ Whats = Annotated[
 def report(
     what: Whats,
     out: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The page; default: JOURNAL with .html, of several beside.html.")
+        Path | None,
+        typer.Option("--output", "--out", "-o", metavar="FILE", help="The page; default: JOURNAL with .html, of several beside.html."),
     ] = None,
     title: Title = None,
 ) -> None:

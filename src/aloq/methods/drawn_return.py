@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from numpy.typing import NDArray
 
 from aloq.gp.fit import Scale
 from aloq.gp.posterior import Points
@@ -19,7 +20,7 @@ from aloq.methods.chain_state import chains_from_state
 from aloq.methods.history import History
 from aloq.methods.interface import State
 from aloq.methods.measures_model import SIMULATED, units_of
-from aloq.methods.model import Model
+from aloq.methods.model import Model, solved
 from aloq.methods.scaled_belief import ScaledBelief
 from aloq.numerics.last_result import keep_last_result
 from aloq.numerics.padding import pad, padded_size
@@ -27,7 +28,7 @@ from aloq.problem.encoding import Encoding
 from aloq.problem.errors import ProblemError
 from aloq.problem.valuation import return_itself
 from aloq.quadrature.nodes import judged_in
-from aloq.quadrature.sampled import believe
+from aloq.quadrature.sampled import Sampled, believe
 
 _believe = keep_last_result(believe)
 
@@ -53,5 +54,10 @@ def believe_draws(
     simulated = np.resize(history.told[-SIMULATED:], (SIMULATED, history.told.shape[1]))
     keys = np.random.default_rng([*seed, 1]).integers(2**32, size=(1, 2), dtype=np.uint32)
     structure = model.structure(encoding.policy_dim, tuple(encoding.warped))
-    given = (structure, return_itself(), chains.zeta[None], points, theta, weights, units, simulated, keys)
-    return ScaledBelief(encoding, _believe(*given, frequencies, draws, encoding.objective), scale)
+    given = (points, theta, weights, units, simulated, keys, frequencies, draws, encoding.objective)
+
+    def drawn(zeta: NDArray[np.float64]) -> tuple[Sampled, Any]:
+        made = _believe(structure, return_itself(), zeta, *given)
+        return made, made.paths.given.weights
+
+    return ScaledBelief(encoding, solved(structure, chains.zeta[None], drawn), scale)

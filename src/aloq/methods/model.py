@@ -7,10 +7,12 @@ room    pairs that will join a belief as being out for simulation
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aloq.gp.amplitude import varying
 from aloq.gp.contraction import weighted_nodes
@@ -29,10 +31,14 @@ from aloq.problem.codec import register
 from aloq.problem.encoding import Encoding
 from aloq.problem.errors import ProblemError, nearest
 from aloq.problem.objective import Expectation, Objective
-from aloq.quadrature.closed_form import believe
+from aloq.quadrature.closed_form import ClosedForm, believe
 from aloq.quadrature.surprise import Surprise
 
+T = TypeVar("T")
+
 VARYING = "varying"  # the kernel that is composed for the columns of a problem
+# A sample whose covariance cannot be factorised gets a hundred times the noise, up to so often.
+MORE_NOISE, ATTEMPTS = float(np.log(100)), 12
 ROOMY = 160.0  # pairs up to which a batch is chosen with all samples
 
 # Questions between two trials, such as which policy is best, need the same belief as the choice of
@@ -135,7 +141,13 @@ class Model:
         size = padded_size(len(known) + room)
         told, out = np.ones(len(history.told)), np.ones(len(known))
         parts: list[Any] = [pad(part, size) for part in (known, scale.standardise(history.values), told, out)]
-        belief = _believe(self._structure(encoding), chains.zeta, Points(*parts), weighted_nodes(encoding))
+        structure = self._structure(encoding)
+
+        def closed(zeta: NDArray[np.float64]) -> tuple[ClosedForm, Any]:
+            made = _believe(structure, zeta, Points(*parts), weighted_nodes(encoding))
+            return made, made.given.weights
+
+        belief = solved(structure, chains.zeta, closed)
         span = float(np.ptp(scale.standardise(history.values)))
         wary = self.surprises and encoding.factors  # without environments, returns differ by noise
         surprise = Surprise(encoding, history.told, span, belief.given, self.surprises) if wary else None
@@ -143,6 +155,23 @@ class Model:
 
     def _structure(self, encoding: Encoding) -> Structure:
         return self.structure(encoding.policy_dim, tuple(encoding.warped))
+
+
+def solved(structure: Structure, zeta: NDArray[np.float64], make: Callable[[NDArray[np.float64]], tuple[T, Any]]) -> T:
+    """Return a belief under zeta, (..., P), with more noise in samples under which the covariance
+    cannot be factorised.
+
+    Where f hardly has noise and its amplitude varies by orders of magnitude, the noise may be less
+    than rounding. Nothing is known from such a sample, and one of them would spoil the average.
+    `make` returns the belief under other samples, and its weights, (..., n), which tell.
+    """
+    for _ in range(ATTEMPTS):
+        belief, weights = make(zeta)
+        failed = ~np.isfinite(np.asarray(weights)).all(axis=-1)
+        if not failed.any():
+            break
+        zeta = zeta + MORE_NOISE * failed[..., None] * structure.named("noise")
+    return belief
 
 
 def _thinned(chains: Chains, size: int, turn: int) -> Chains:

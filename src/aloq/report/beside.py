@@ -77,7 +77,7 @@ def _verdict(summary: Summary) -> str:
         return ""
     more = {
         "improving": f": {_number(summary.verdict.gain)} may be gained",
-        "unseen": f": {summary.verdict.looked_at:.3g} of the probability",
+        "unseen": f": {100 * summary.verdict.looked_at:.3g} % of the probability was",
     }
     return WORDS[summary.verdict.word] + more.get(summary.verdict.word, "")
 

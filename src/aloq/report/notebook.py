@@ -49,6 +49,7 @@ def _picture(study: Study, best: Best) -> Figure:
         margin = 0.1 * (high - low) or abs(high) * 0.1 or 1.0
         axes.set_ylim(low - margin, high + margin)
     axes.set_xlabel("trial", fontsize="x-small")
+    axes.locator_params(axis="x", integer=True)
     axes.tick_params(labelsize="x-small")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(fontsize="x-small", frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.1)

@@ -175,7 +175,7 @@
 
   /** Bars to both sides of zero, with whiskers: what each region adds. */
   function addedChart(label, rows) {
-    const width = wide(620), row = 24, names = rows.map((r) => `${clip(r.name, width < 500 ? 10 : 22)} (${percent(r.probability)})`);
+    const width = wide(620), row = 24, names = rows.map((r) => (width < 500 && r.name.length > 10 ? clip(r.name, 18) : `${clip(r.name, 22)} (${percent(r.probability)})`));
     const left = Math.max(60, 16 + 6.5 * Math.max(...names.map((name) => name.length))), height = rows.length * row + TOP + BOTTOM;
     const ends = padded([0, ...rows.flatMap((r) => [r.contribution - half(r.contribution_std), r.contribution + half(r.contribution_std)])]);
     const x = linear(ends[0], ends[1], left, width - RIGHT);
@@ -187,7 +187,7 @@
       parts.push(draw("line", { class: "whisker", x1: x(c - half(r.contribution_std)), x2: x(c + half(r.contribution_std)), y1: y + row / 2, y2: y + row / 2 }));
       return { x: x(c), y: y + row / 2, text: r.text };
     });
-    parts.push(draw("line", { class: "whisker", x1: x(0), x2: x(0), y1: TOP, y2: height - BOTTOM }), draw("text", { x: (left + width) / 2, y: height - 4, "text-anchor": "middle" }, "what it adds to the expected return"));
+    parts.push(draw("line", { class: "whisker", x1: x(0), x2: x(0), y1: TOP, y2: height - BOTTOM }), draw("text", { x: Math.min((left + width) / 2, width - 110), y: height - 4, "text-anchor": "middle" }, "what it adds to the expected return"));
     return chart(label, parts, marks, width, height);
   }
 
@@ -347,7 +347,7 @@
     const holder = el("div", {});
     function redraw() {
       const width = wide(1000), height = 400, ax = axes.find((a) => a.key === state.x), ay = axes.find((a) => a.key === state.y);
-      const bar = 76, x = placed(ax, LEFT + 10, width - bar), y = placed(ay, height - BOTTOM, TOP);
+      const bar = 90, x = placed(ax, LEFT + 10, width - bar), y = placed(ay, height - BOTTOM, TOP);
       const ids = column("id"), states = column("state"), values = column("value");
       const told = values.filter((v) => v !== null).sort((a, b) => a - b), rank = (v) => (told.length > 1 ? told.indexOf(v) / (told.length - 1) : 0.5);
       const parts = [...frame(x.scale, y.scale, ax.name, ay.name, width, height, LEFT + 10, bar), ...(told.length ? colourBar(width - bar + 12, TOP, height - BOTTOM - TOP, Array.from({ length: 9 }, (_, i) => (i % 2 ? "" : number(told[Math.round((i / 8) * (told.length - 1))], 3)))) : [])], marks = [];

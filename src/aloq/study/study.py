@@ -15,7 +15,8 @@ import itertools
 import os
 import threading
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -50,6 +51,7 @@ from aloq.study.running.learning_process import LearningProcess
 from aloq.study.running.loop import PATIENCE, RunPlan, RunTarget
 from aloq.study.running.outcome import Simulate
 from aloq.study.running.progress import Show
+from aloq.study.running.rehearsal import Rehearsal
 from aloq.study.running.session import Session
 from aloq.study.running.stopping import Callback, Rule, Stopping, check_callbacks, check_until
 from aloq.study.running.workers import Executors
@@ -259,8 +261,7 @@ class Study(StudyAnswers):
         simulate    gets a policy and an environment, two dicts. It returns a number, or a dict of
                     the problem's measures; all else is a failed trial, and the study continues.
         parallel    number of simulations that run at once. If more than one, each runs in its own
-                    process: the simulator must be a function at the top level of a module (or
-                    cloudpickle installed), and a script needs a main guard.
+                    process. A script then needs a main guard.
         executor    an executor of concurrent.futures that runs them, or a function that makes one.
         timeout     seconds after which a simulation, then in its own process, is ended and fails.
         retries     how often a failed simulation is tried again.
@@ -279,9 +280,10 @@ class Study(StudyAnswers):
 
     def _run(self, plan: RunPlan, executor: Executors, timeout: float | None, progress: Show) -> None:
         self._book.check_open()
-        with self._session.alone():
-            parts = (self._ask, self._standing, self._book.left_over())
-            stop = self._session.carry_out(self, *parts, plan, executor, timeout, progress)
+        parts = self._problem, self._method, self._seed, plan.evaluations, plan.parallel, self._book.known
+        with self._session.alone(), closing(Rehearsal(*parts)) as rehearsal:
+            plan, left = replace(plan, simulated=rehearsal.simulated), self._book.left_over()
+            stop = self._session.carry_out(self, self._ask, self._standing, left, plan, executor, timeout, progress)
             if stop:
                 self._book.stop(stop)
 

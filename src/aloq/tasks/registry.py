@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from aloq.problem.errors import ProblemError, nearest
-from aloq.tasks import risk, test_functions
+from aloq.tasks import pendulum, risk, test_functions
 from aloq.tasks.arm import breakage, collision, torque
 from aloq.tasks.hexapod import task as hexapod
 from aloq.tasks.task import Task
@@ -26,6 +26,7 @@ _TASKS: dict[str, Callable[[], Task]] = {
     "gap-limit": risk.gap_limit,
     "efisur-2d": risk.efisur,
     "bonsai-cliff": risk.bonsai_cliff,
+    "pendulum": pendulum.pendulum,
     "hexapod": hexapod.hexapod,
     "hexapod-rear": hexapod.hexapod_rear,
 }

@@ -116,6 +116,10 @@ def test_what_is_no_rule_and_what_is_no_callback(problem: Problem) -> None:
         study.optimize(simulate, 3, callbacks=print_it)  # type: ignore[arg-type]
     with pytest.raises(StudyError, match=r"`callbacks` must be functions of \(study, trial\), but one is 3"):
         study.optimize(simulate, 3, callbacks=[3])  # type: ignore[list-item]
+    with pytest.raises(StudyError, match=r"`callbacks` must be functions of \(study, trial\), but .* cannot be called with two arguments"):
+        study.optimize(simulate, 3, callbacks=[lambda trial: None])  # type: ignore[list-item, misc]
+    with pytest.raises(StudyError, match=r"`until` must be a function of the study, but .* cannot be called with one argument"):
+        study.optimize(simulate, 3, until=lambda: True)  # type: ignore[arg-type]
     assert study.counts == (0, 0, 0)
 
 

@@ -38,6 +38,7 @@ class RunPlan:
     patience   the number of failures in a row that end it
     stopping   returns why the run ends before it has all its evaluations, or ""
     callbacks  called with every told or failed trial
+    simulated  called with the seconds of every simulation
     """
 
     simulate: Simulate
@@ -47,6 +48,7 @@ class RunPlan:
     patience: int
     stopping: Callable[[], str] = lambda: ""
     callbacks: tuple[Callable[[FinishedTrial], object], ...] = ()
+    simulated: Callable[[float], None] = lambda seconds: None
 
     def __post_init__(self) -> None:
         for name, least in (("evaluations", 1), ("parallel", 1), ("retries", 0), ("patience", 1)):
@@ -237,6 +239,7 @@ def run(study: RunTarget, flight: Flight, prefetch: Prefetch, plan: RunPlan, rep
                 prefetch.simulated(outcome.seconds)
                 _check_mistake(study, outcome)
                 finished = _settle(study, trial, outcome, report)
+                plan.simulated(outcome.seconds)
                 for callback in plan.callbacks:
                     with released():
                         callback(finished)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
 from collections.abc import Callable, Iterable
@@ -114,6 +115,8 @@ def check_until(rule: Any) -> Rule | None:
             f"`until` must be an aloq.Until, or a function of the study that says whether to stop, but is {shown(rule)}. "
             "Write aloq.Until(seconds=3600), say."
         )
+    if rule is not None and not isinstance(rule, Until) and not _takes(rule, "study"):
+        raise StudyError(f"`until` must be a function of the study, but {shown(rule)} cannot be called with one argument.")
     checked: Rule | None = rule
     return checked
 
@@ -125,4 +128,20 @@ def check_callbacks(callbacks: Any) -> tuple[Callback, ...]:
     for callback in found:
         if not callable(callback):
             raise StudyError(f"`callbacks` must be functions of (study, trial), but one is {shown(callback)}. Leave it out.")
+        if not _takes(callback, "study", "trial"):
+            raise StudyError(f"`callbacks` must be functions of (study, trial), but {shown(callback)} cannot be called with two arguments.")
     return found
+
+
+def _takes(function: Callable[..., object], *arguments: str) -> bool:
+    """Return whether a function can be called with so many arguments.
+
+    A mistake shows before the first simulation, which may take hours.
+    """
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError:
+        return False
+    except ValueError:  # a function of C may not tell
+        return True
+    return True

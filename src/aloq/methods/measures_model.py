@@ -31,6 +31,7 @@ from aloq.gp.posterior import Points
 from aloq.methods.chain_state import chains_from_state, state_of_chains
 from aloq.methods.history import Array, History
 from aloq.methods.interface import State
+from aloq.methods.model import solved
 from aloq.methods.scaled_belief import ScaledBelief
 from aloq.numerics.computing import computing
 from aloq.numerics.last_result import keep_last_result
@@ -128,7 +129,12 @@ class MeasuresModel:
         zeta, size = np.stack([each.zeta for each in chains]), (self.frequencies, self.draws)
         structure = self.structure(encoding, history.booleans)
         given = theta, weights, units, simulated, keys, *size, encoding.objective, history.booleans
-        belief = _believe(structure, valuation, zeta, points, *given)
+
+        def drawn(zeta: Array) -> tuple[Sampled, Any]:
+            made = _believe(structure, valuation, zeta, points, *given)
+            return made, made.paths.given.weights
+
+        belief = solved(structure, zeta, drawn)
         return ScaledBelief(encoding, belief, scale, _limited(encoding, belief, history))
 
 

@@ -33,7 +33,7 @@ from aloq.methods.drawn_return import believe_draws
 from aloq.methods.history import Array, History
 from aloq.methods.interface import State
 from aloq.methods.measures_model import SIMULATED, MeasuresModel, units_of
-from aloq.methods.model import VARYING_MODEL, Model
+from aloq.methods.model import VARYING_MODEL, Model, solved
 from aloq.methods.scaled_belief import ScaledBelief
 from aloq.numerics.last_result import keep_last_result
 from aloq.numerics.padding import pad, padded_size
@@ -45,7 +45,7 @@ from aloq.problem.objective import Objective
 from aloq.problem.valuation import Valuation
 from aloq.quadrature.nodes import judged_in
 from aloq.quadrature.risk import computes
-from aloq.quadrature.sampled import believe
+from aloq.quadrature.sampled import Sampled, believe
 
 _believe = keep_last_result(believe)
 
@@ -125,7 +125,13 @@ class Regimes:
             encoding.objective,
             (False, *[True] * count),
         )
-        return ScaledBelief(encoding, _believe(self.parts.structure(encoding), _valuation(count), zeta, points, *given), scale)
+        structure = self.parts.structure(encoding)
+
+        def drawn(zeta: Array) -> tuple[Sampled, Any]:
+            made = _believe(structure, _valuation(count), zeta, points, *given)
+            return made, made.paths.given.weights
+
+        return ScaledBelief(encoding, solved(structure, zeta, drawn), scale)
 
 
 def _splits(state: State | None) -> list[Split]:

@@ -19,6 +19,7 @@ from aloq.methods.aloq import ALOQ
 from aloq.methods.chain_state import state_of_chains
 from aloq.methods.drawn_return import believe_draws
 from aloq.methods.history import Array, History
+from aloq.methods.measures_model import MeasuresModel
 from aloq.methods.model import VARYING_MODEL, Model
 from aloq.numerics.computing import computing
 from aloq.numerics.padding import pad
@@ -164,3 +165,28 @@ def test_a_sample_that_rounding_spoils_gets_more_noise() -> None:
         for found in (belief.average(x[:, :2]), drawn.average(x[:, :2])):
             assert np.isfinite(found.mean).all()
             assert np.isfinite(found.std).all()
+
+
+def test_a_sample_of_a_measure_that_rounding_spoils_gets_more_noise() -> None:
+    """With paths that are NaN, the value would count as the worst that was told."""
+    problem = Problem({"a": (0.0, 1.0)}, {"t": stats.uniform(0, 1)}, measures=("gap",), value="gap")
+    x = np.random.default_rng(0).random((60, 2))
+    y = (x[:, 0] - x[:, 1]) ** 2
+    history = replace(History.of(x, y, x[:0], x[:0], 60), measures=y[:, None], booleans=(False,))
+    model = MeasuresModel(draws=4, frequencies=16, rounded=False)
+    structure = model.structure(problem.encoding)
+    values = {"variance": 0.0, "length_scale": 4.0, "size": 0.0, "width": 0.0, "coefficient": 0.0, "noise": -40.0}
+    spoilt = np.array([values[parameter.name] for parameter in structure.parameters])
+    healthy = np.where(structure.named("noise"), -9.0, np.where(structure.named("length_scale"), 0.0, spoilt))
+    chains = Chains(np.stack([spoilt, healthy]), healthy, np.eye(structure.size), 1.0, 60)
+    state = {"measures": [state_of_chains(chains, rounded=False)], "told": 60, "seed": [0]}
+    belief: Any = model.believe(problem.encoding, history, state)
+    with computing():
+        lifted = np.asarray(belief.belief.paths.given.hyper.zeta)[0]
+        np.testing.assert_array_equal(lifted[1], healthy)
+        assert lifted[0, structure.named("noise")] > -40
+        draws = np.asarray(belief.belief.draws(x[:5, :1]))
+    assert np.isfinite(belief.belief.paths.given.weights).all()
+    truth = [np.mean((pi - np.linspace(0, 1, 1001)) ** 2) for pi in x[:5, 0]]
+    of_healthy = draws[len(draws) // 2 :].mean(axis=0)
+    np.testing.assert_allclose(belief.scale.restored(of_healthy), truth, atol=0.01)  # cells of 1/128, and 4 draws

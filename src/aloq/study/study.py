@@ -261,7 +261,8 @@ class Study(StudyAnswers):
         simulate    gets a policy and an environment, two dicts. It returns a number, or a dict of
                     the problem's measures; all else is a failed trial, and the study continues.
         parallel    number of simulations that run at once. If more than one, each runs in its own
-                    process. A script then needs a main guard.
+                    process: the simulator must be a function at the top level of a module (or
+                    cloudpickle installed), and a script needs a main guard.
         executor    an executor of concurrent.futures that runs them, or a function that makes one.
         timeout     seconds after which a simulation, then in its own process, is ended and fails.
         retries     how often a failed simulation is tried again.

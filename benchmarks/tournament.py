@@ -23,7 +23,16 @@ import kept_runs
 
 EVALUATIONS = (25, 50, 100)
 FIELDS = ("task", "method", "seed", *(f"regret_{n}" for n in EVALUATIONS), *(f"believed_{n}" for n in EVALUATIONS), "seconds")
-SHIPPED = ("fsre1", "fsre2", "branin", "hartmann6", "arm-collision", "arm-breakage", "arm-torque", "bonsai-cliff")  # they come with the library
+SHIPPED = (
+    "fsre1",
+    "fsre2",
+    "branin",
+    "hartmann6",
+    "arm-collision",
+    "arm-breakage",
+    "arm-torque",
+    "bonsai-cliff",
+)  # they come with the library
 MEASURED = "aloq-measured"  # `aloq` on a task told in full
 
 

@@ -39,12 +39,10 @@ MEASURED = "aloq-measured"  # `aloq` on a task told in full
 def methods() -> dict[str, Callable[[], Any]]:
     """Return the methods by name."""
     from aloq.methods import aloq, registry
-    from aloq.methods.regimes import Regimes
 
     named: dict[str, Callable[[], Any]] = {
-        name: lambda name=name: registry.named(name) for name in ("aloq-paper", "wsn", "naive", "rq-aloq")
+        name: lambda name=name: registry.named(name) for name in ("aloq-cliffs", "aloq-paper", "wsn", "naive", "rq-aloq")
     }
-    named["aloq-regimes"] = lambda: aloq.ALOQ(model=Regimes())
     return {"aloq": aloq.ALOQ, MEASURED: aloq.ALOQ, "aloq-0.1": lambda: aloq.EARLIER_DEFAULTS[0], **named}
 
 

@@ -129,7 +129,7 @@ def test_the_method_keeps_its_rules(name: str) -> None:
     check_method(method, {name: replace(problems()[name], objective=CHECKED[name])}, evaluations=8)
 
 
-@pytest.mark.parametrize("name", [name for name in names() if name != "aloq"])
+@pytest.mark.parametrize("name", [name for name in names() if name not in ("aloq", "aloq-cliffs")])
 def test_methods_of_the_expectation_refuse(name: str) -> None:
     with pytest.raises(StudyError, match=r"cannot optimise CVaR\(alpha=0.1\). Use aloq.Expectation\(\), or a method that draws paths"):
         Study(replace(PROBLEM, objective=CVaR(0.1)), named(name))

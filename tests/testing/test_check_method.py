@@ -39,7 +39,7 @@ def small(method: Any) -> Any:
 
 
 # Their parts pass alone: what is left to check of them takes longer to compile than it tells.
-SLOW = {"aloq-paper", "rq-aloq", "us-aloq", "unwarped-aloq", "one-step-aloq", "naive", "wsn"}
+SLOW = {"aloq-cliffs", "aloq-paper", "rq-aloq", "us-aloq", "unwarped-aloq", "one-step-aloq", "naive", "wsn"}
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in names()])

@@ -21,6 +21,13 @@ def _aloq() -> Method:
     return ALOQ()
 
 
+def _cliffs() -> Method:
+    from aloq.methods.aloq import ALOQ
+    from aloq.methods.regimes import Regimes
+
+    return ALOQ(model=Regimes())
+
+
 def _paper(**exchanged: Any) -> Method:
     """Return the paper's method with some parts exchanged."""
     from aloq.methods.aloq import ALOQ
@@ -68,6 +75,7 @@ DEFAULT = "aloq"  # the method of a study that names none
 
 _METHODS: dict[str, Callable[[], Method]] = {
     DEFAULT: _aloq,
+    "aloq-cliffs": _cliffs,
     "aloq-paper": _paper,
     "rq-aloq": _random_environments,
     "us-aloq": _uncertain_environments,

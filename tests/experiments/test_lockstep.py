@@ -78,6 +78,7 @@ def results(works: Sequence[Callable[[], Any]], batches: Batches | None = None) 
     return dict(in_step(works, batches or Batches(len(works))))
 
 
+@pytest.mark.slow
 def test_runs_in_lockstep_choose_what_they_choose_alone() -> None:
     """Everything a step computes is compared: chains, belief, draws at the visited policies, climb,
     environment, recommendation.

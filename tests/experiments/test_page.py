@@ -53,6 +53,7 @@ def test_what_is_kept_with_the_page_is_the_same_from_the_same_results(out: Path,
     pd.testing.assert_frame_equal(pd.read_csv(one / "runs.csv.gz"), pd.read_csv(out / "branin" / "runs.csv"))
 
 
+@pytest.mark.slow
 def test_a_target_that_was_left_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the extra of the hexapod, `aloq reproduce all` opens its file and runs nothing."""
     monkeypatch.setitem(sys.modules, "dartpy", None)

@@ -95,6 +95,7 @@ def test_a_killed_run_is_finished_by_giving_the_command_again(tmp_path: Path) ->
     assert said[0] == f"{len(finished) - 1} of 8 runs are there already."
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_workers_and_keeps_what_is_finished(tmp_path: Path) -> None:
     process = start(tmp_path, "hanging")
     assert eventually(lambda: len(lines(tmp_path / "out")) == 3)

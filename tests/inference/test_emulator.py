@@ -30,6 +30,7 @@ def sway(policy: dict[str, Any], environment: dict[str, Any]) -> float:
     return 3 * math.sin(policy["speed"] * environment["load"]) + environment["load"]
 
 
+@pytest.mark.slow
 def test_few_simulations_give_the_posterior_of_many() -> None:
     returns = [2.6, 3.1, 2.9]
     trials, sampler = [({"speed": 2.0}, y) for y in returns], SliceSampler(64, 24)

@@ -53,7 +53,7 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> BaseStorage:
     return make_storage(request.param, tmp_path)
 
 
-@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+@pytest.mark.parametrize("direction", ["minimize", pytest.param("maximize", marks=pytest.mark.slow)])
 def test_the_rare_load_is_heeded(direction: str) -> None:
     """10/s + .02 (9s - 9)^2 is best, 6.57, at s = 1.88, found on a fine grid; the luckiest trial is
     the fastest, without load.
@@ -118,6 +118,7 @@ def test_a_study_goes_on_in_another_process_as_in_one(storage: BaseStorage) -> N
     assert [trial.number for trial in whole.trials if trial.params["speed"] == first] == [0, 3, 7, 11]  # the same policy, to the bit
 
 
+@pytest.mark.slow
 def test_workers_on_one_database_share_the_design(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/shared.db"
     study = optuna.create_study(study_name="shared", storage=url)

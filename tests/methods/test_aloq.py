@@ -213,6 +213,7 @@ def test_several_returns_at_once_are_met() -> None:
     assert suggestion.state["told"] == len(history.distinct().told) > study.state["told"] + 1
 
 
+@pytest.mark.slow
 def test_every_kind_of_variable_at_once() -> None:
     """Whole numbers, choices and a constant; a continuous law beside a listed one: suggestions
     come back snapped.

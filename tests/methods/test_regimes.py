@@ -179,6 +179,7 @@ def test_the_answer_changes_when_the_data_do() -> None:
     assert late["plain"]["told"] == 60
 
 
+@pytest.mark.slow
 def test_chains_go_on_while_the_sides_stay_and_begin_anew_when_they_do_not() -> None:
     x = pairs(41)
     y, _ = cliff(x)

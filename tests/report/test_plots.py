@@ -56,6 +56,7 @@ def test_what_drivers_add_sums_to_nothing(study: Study, name: str, count: int) -
     assert sum(widths) == pytest.approx(0, abs=1e-9 * np.abs(widths).max())
 
 
+@pytest.mark.slow
 def test_the_names_of_many_ranges_do_not_overlap() -> None:
     problem = Problem(policy={"speed": (0.5, 4.0)}, environment={"wind": stats.gumbel_r(5.0, 2.0)})
     with Study(problem, seed=0) as gusty:

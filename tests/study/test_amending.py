@@ -221,6 +221,7 @@ def test_a_state_that_was_made_before_a_correction_is_not_kept(problem: Problem)
     assert study._book.ledger.state() != {}
 
 
+@pytest.mark.slow
 def test_what_a_process_learns_from_a_wrong_value_is_not_used() -> None:
     encoding = LINE.encoding
     x = np.random.default_rng(0).uniform(size=(12, 2)).round()

@@ -137,7 +137,7 @@ def test_an_older_journal_with_half_a_pair_is_read(path: Path, problem: Problem)
     assert len(reason) <= LONGEST
 
 
-@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+@pytest.mark.parametrize("direction", [pytest.param("maximize", marks=pytest.mark.slow), "minimize"])
 def test_the_largest_numbers_are_returns_like_others(path: Path, direction: Direction) -> None:
     """Their differences, and the sums of their squares, are larger than any number."""
     problem = Problem({"x": (0.0, 1.0)}, {"load": Discrete([0.0, 1.0], p=[0.9, 0.1])}, direction=direction)

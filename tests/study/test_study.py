@@ -303,7 +303,9 @@ def test_a_method_may_be_named(problem: Problem, tmp_path: Path) -> None:
         pass
     with Study(problem, "aloq", tmp_path / "old.jsonl") as study:  # goes on as it was begun
         assert study.method == EARLIER_DEFAULTS[0]
-    with pytest.raises(ProblemError, match=r"There is no method 'aloc'. Did you mean 'aloq'\? The methods are: aloq, aloq-cliffs, aloq-paper"):
+    with pytest.raises(
+        ProblemError, match=r"There is no method 'aloc'. Did you mean 'aloq'\? The methods are: aloq, aloq-cliffs, aloq-paper"
+    ):
         Study(problem, "aloc")
 
 

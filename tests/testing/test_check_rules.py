@@ -25,7 +25,9 @@ from aloq.testing import check_environment_rule, check_pair_rule, check_policy_r
 SOME = {name: problems()[name] for name in ("numbers", "archive")}
 
 
-@pytest.mark.parametrize("rule", [UCB(), EI(), VisitedEI(draws=8)], ids=lambda rule: type(rule).__name__)
+@pytest.mark.parametrize(
+    "rule", [UCB(), EI(), pytest.param(VisitedEI(draws=8), marks=pytest.mark.slow)], ids=lambda rule: type(rule).__name__
+)
 def test_a_rule_for_policies_passes(rule: PolicyRule) -> None:
     check_policy_rule(rule)
     check_policy_rule(rule, model=QuadraticModel())

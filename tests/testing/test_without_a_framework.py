@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 from study_processes import LONGEST
 
 CODE = """
@@ -29,6 +30,7 @@ print("pytest" in sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_a_check_runs_without_pytest_and_with_asserts_switched_off() -> None:
     done = subprocess.run([sys.executable, "-O", "-c", CODE], capture_output=True, text=True, check=True, timeout=LONGEST)
     message, loaded = done.stdout.splitlines()[0], done.stdout.splitlines()[-1]

@@ -80,6 +80,7 @@ def test_made_up_observations_are_like_real_ones() -> None:
     assert np.isnan(more.measures[:, 1]).all()
 
 
+@pytest.mark.slow
 def test_what_was_rehearsed_is_not_compiled_again() -> None:
     """Steps on other data, from the end of one size into the next, meet no new program."""
     few, heard = history(20), list[bool]()

@@ -57,6 +57,7 @@ def test_ros_reads_what_the_controller_says(tmp_path: Path) -> None:
     np.testing.assert_allclose(times, 0.5 + np.arange(300) / 100, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_recommended_gait_of_a_study_is_exported(tmp_path: Path) -> None:
     study(tmp_path / "study.jsonl", [5, 300, 4000])
     result = call(tmp_path / "study.jsonl", "--out", tmp_path / "gait.csv", "--periods", 1, "--lead", 0)

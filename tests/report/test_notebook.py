@@ -11,7 +11,7 @@ import pytest
 from report_studies import CLOSING, HOSTILE, glanced, measured_problem, small_problem, wide_problem
 from scipy import stats
 
-from aloq.problem.distributions import Samples
+from aloq.problem.distributions import Discrete, Samples
 from aloq.problem.problem import Problem
 from aloq.problem.variables import Archive
 from aloq.study.best import Best
@@ -31,6 +31,32 @@ def test_every_kind_of_part_is_shown() -> None:
     problem = Problem(Archive(np.eye(3), names=["a", "b", "c"]), Samples(np.ones((4, 2)) * [[1], [2], [3], [4]], names=["u", "v"]))
     assert "Archive(3 points" in problem._repr_html_()
     assert "<td" in Problem({"x": (0.0, 1.0)}, {"n": stats.norm(0.0, 1.0)}, failure_value=-3.0)._repr_html_()
+
+
+def test_a_problem_shows_how_likely_environments_are() -> None:
+    """Bars are as high as the values are likely, and the rare ones have another colour."""
+    load = Discrete([0.0, 2.0, 9.0], p=[0.72, 0.24, 0.04])
+    (picture,) = re.findall(r"<svg.*?</svg>", Problem({"x": (0.0, 1.0)}, {"load": load})._repr_html_())
+    heights = [float(height) for height in re.findall(r'<rect [^>]*height="([0-9.]+)"', picture)]
+    np.testing.assert_allclose(np.divide(heights, heights[0]), [1, 1 / 3, 1 / 18], atol=0.002)  # heights have one decimal of 32
+    assert re.findall(r'fill="(#\w+)"', picture) == ["#0072b2", "#0072b2", "#d55e00"]
+    assert "rare values, 0.04 together" in picture
+
+
+def test_a_density_is_drawn_between_its_ends() -> None:
+    (picture,) = re.findall(r"<svg.*?</svg>", Problem({"x": (0.0, 1.0)}, {"wind": stats.norm(0.0, 1.0)})._repr_html_())
+    heights = np.array([float(height) for height in re.findall(r'<rect [^>]*height="([0-9.]+)"', picture)])
+    edges = np.linspace(*stats.norm.ppf([0.001, 0.999]), len(heights) + 1)
+    p = np.diff(stats.norm.cdf(edges))
+    np.testing.assert_allclose(heights, np.maximum(32 * p / p.max(), 1), atol=0.051)  # one decimal
+    assert "wind: how likely from -3.09 to 3.09" in picture
+
+
+@pytest.mark.parametrize(("mean", "place"), [(0.0, 100.0), (1.7e308, 187.0)])
+def test_a_recommendation_shows_its_interval(mean: float, place: float) -> None:
+    best = Best({"x": 1.0}, mean, 1.0 if mean == 0 else 1.7e308, {})
+    (picture,) = re.findall(r"<svg.*?</svg>", best._repr_html_())
+    assert float(re.findall(r'cx="([0-9.]+)"', picture)[0]) == pytest.approx(place, abs=0.06)  # 184 pixels between the largest floats
 
 
 def test_names_stay_text() -> None:

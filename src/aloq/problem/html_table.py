@@ -1,10 +1,14 @@
-"""How problems and results look in a notebook: small tables of HTML that need nothing else."""
+"""How problems and results look in a notebook: small tables and pictures that need nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
 
+# A probability below this is drawn in another colour, since it is what a reader should see.
+RARE = 0.05
+_BLUE, _ORANGE, _GREY = "#0072b2", "#d55e00", "#888888"
+_WIDTH, _HEIGHT = 200, 32  # pixels
 _CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
 
 
@@ -21,3 +25,33 @@ def line(text: str) -> str:
 
 def _row(tag: str, cells: Sequence[str]) -> str:
     return "<tr>" + "".join(f'<{tag} style="{_CELL}">{escape(cell)}</{tag}>' for cell in cells) + "</tr>"
+
+
+def bars(title: str, probabilities: Sequence[float], marks_rare: bool = True) -> str:
+    """Return a picture of probabilities as bars. With `marks_rare`, rare ones are orange.
+
+    A bar is a pixel high at least, so that it is seen.
+    """
+    step, highest = _WIDTH / len(probabilities), max(probabilities)
+    drawn = []
+    for i, p in enumerate(probabilities):
+        height = max(p / highest * _HEIGHT, 1.0) if p > 0 else 0.0
+        colour = _ORANGE if marks_rare and p < RARE else _BLUE
+        place = f'x="{i * step:.1f}" y="{_HEIGHT - height:.1f}" width="{max(step - 1, 0.5):.1f}" height="{height:.1f}"'
+        drawn.append(f'<rect {place} fill="{colour}"/>')
+    return _picture(title, drawn)
+
+
+def interval(title: str, low: float, mean: float, high: float) -> str:
+    """Return a picture of an interval and the mean in it."""
+    # Halves, because the difference of the largest floats is not finite.
+    share = (mean / 2 - low / 2) / (high / 2 - low / 2) if low < high else 0.5
+    at = 8 + (_WIDTH - 16) * min(max(share, 0.0), 1.0)
+    middle = _HEIGHT / 2
+    line = f'<line x1="8" x2="{_WIDTH - 8}" y1="{middle}" y2="{middle}" stroke="{_GREY}" stroke-width="6" stroke-linecap="round"/>'
+    return _picture(title, [line, f'<circle cx="{at:.1f}" cy="{middle}" r="7" fill="{_BLUE}"/>'])
+
+
+def _picture(title: str, parts: Sequence[str]) -> str:
+    svg = f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="{escape(title)}">{"".join(parts)}</svg>'
+    return f'<div style="margin:4px 0">{svg}<div style="font-size:smaller">{escape(title)}</div></div>'

@@ -10,6 +10,8 @@ from numbers import Real
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from aloq.problem import codec, frozen
 from aloq.problem.axes import Axis
 from aloq.problem.bounds import Bounds, checked_bounds, ends
@@ -19,7 +21,8 @@ from aloq.problem.distributions import Samples
 from aloq.problem.encoding import Encoding, encoding_of
 from aloq.problem.environment import Source, checked_environment, sources
 from aloq.problem.errors import ProblemError, nearest
-from aloq.problem.html_table import line, table
+from aloq.problem.html_table import RARE, bars, line, table
+from aloq.problem.laws import ContinuousLaw, FiniteLaw, Law
 from aloq.problem.objective import Expectation, Objective
 from aloq.problem.spaces import Space, Variable, checked_policy, space_of
 from aloq.problem.valuation import Valuation, check_together, checked_measures, valuation
@@ -27,6 +30,8 @@ from aloq.problem.variables import Archive
 
 Direction = Literal["maximize", "minimize"]
 DIRECTIONS: tuple[str, ...] = get_args(Direction)
+# Bars of the picture of a density, and the most that a listed support is drawn with.
+BARS, MOST_BARS = 40, 60
 
 
 @register
@@ -170,7 +175,21 @@ class Problem(EqualAsJSON):
         rows += [("measure", name, "told by the simulator") for name in self.measures]
         goals = [self.direction, *([] if self.value is None else [self.value]), repr(self.objective)]
         failure = "" if self.failure_value is None else f", where a failure counts as {self.failure_value:g}"
-        return table(rows, ["part", "variable", "values"]) + line(" · ".join(goals) + failure)
+        pictures = [_drawn(law) for law in self.encoding.laws]
+        return table(rows, ["part", "variable", "values"]) + line(" · ".join(goals) + failure) + "".join(pictures)
+
+
+def _drawn(law: Law) -> str:
+    """Return a picture of how likely the values of a part of the environment are."""
+    if isinstance(law, ContinuousLaw):
+        low, high = (float(end) for end in law.source.quantile(np.array([0.001, 0.999])))
+        edges = np.linspace(low, high, BARS + 1)
+        title = f"{law.names[0]}: how likely from {low:.4g} to {high:.4g}"
+        return bars(title, np.diff(law.source.law.cdf(edges)).tolist(), marks_rare=False)
+    if not isinstance(law, FiniteLaw) or len(law.mass) > MOST_BARS:
+        return ""
+    rare = float(law.mass[law.mass < RARE].sum())
+    return bars(f"{', '.join(law.names)}: how likely" + (f"; rare values, {rare:.2g} together" if rare else ""), law.mass.tolist())
 
 
 def _described(part: str, given: Any) -> list[tuple[str, str, str]]:

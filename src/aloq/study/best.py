@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from aloq.methods.history import Array, distinct_rows
 from aloq.methods.interface import BELIEVED, Method, Prediction, Recommendation, RecommendsAtOnce, State
-from aloq.problem.html_table import line, table
+from aloq.problem.html_table import interval, line, table
 from aloq.problem.objective import Expectation, Objective
 from aloq.quadrature.verification import unknown_span, unseen_share
 from aloq.study.ledger import Ledger
@@ -69,7 +69,13 @@ class Best:
             says.append(f"{self.looked_at:.1%} of the environment's probability was simulated near this policy")
         if self.least_known:
             says.append(f"least is known about {_listed(self.least_known)}")
-        return table([(name, _short(value)) for name, value in self.policy.items()]) + "".join(line(text) for text in says)
+        return (
+            table([(name, _short(value)) for name, value in self.policy.items()]) + "".join(line(text) for text in says) + self._picture()
+        )
+
+    def _picture(self) -> str:
+        low, high = self.interval
+        return interval(f"90 %: {low:.6g} to {high:.6g}", low, self.mean, high)
 
     @property
     def believed_feasible(self) -> bool:

@@ -46,7 +46,7 @@ def test_a_problem_shows_how_likely_environments_are() -> None:
 def test_a_density_is_drawn_between_its_ends() -> None:
     (picture,) = re.findall(r"<svg.*?</svg>", Problem({"x": (0.0, 1.0)}, {"wind": stats.norm(0.0, 1.0)})._repr_html_())
     heights = np.array([float(height) for height in re.findall(r'<rect [^>]*height="([0-9.]+)"', picture)])
-    edges = np.linspace(*stats.norm.ppf([0.001, 0.999]), len(heights) + 1)
+    edges = np.linspace(stats.norm.ppf(0.001), stats.norm.ppf(0.999), len(heights) + 1)
     p = np.diff(stats.norm.cdf(edges))
     np.testing.assert_allclose(heights, np.maximum(32 * p / p.max(), 1), atol=0.051)  # one decimal
     assert "wind: how likely from -3.09 to 3.09" in picture

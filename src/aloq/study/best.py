@@ -69,13 +69,8 @@ class Best:
             says.append(f"{self.looked_at:.1%} of the environment's probability was simulated near this policy")
         if self.least_known:
             says.append(f"least is known about {_listed(self.least_known)}")
-        return (
-            table([(name, _short(value)) for name, value in self.policy.items()]) + "".join(line(text) for text in says) + self._picture()
-        )
-
-    def _picture(self) -> str:
-        low, high = self.interval
-        return interval(f"90 %: {low:.6g} to {high:.6g}", low, self.mean, high)
+        found = table([(name, _short(value)) for name, value in self.policy.items()]) + "".join(line(text) for text in says)
+        return found + interval(f"90 %: {low:.6g} to {high:.6g}", low, self.mean, high)
 
     @property
     def believed_feasible(self) -> bool:

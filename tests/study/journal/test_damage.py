@@ -43,10 +43,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def told(data: bytes) -> set[tuple[int, float]]:
-    """What the lines of a journal say was told, as far as they can be read.
-
-    If the end of a line is damaged, the next one follows in the same line.
-    """
+    """What was told, as far as lines can be read. A damaged end of a line joins it to the next."""
     found = set()
     for line in re.split(rb'\n|(?<=}).(?={"event")', data):
         try:

@@ -33,6 +33,7 @@ def expected(x: float) -> float:
     return sum(p * (x - 5 * (x > 0.9 - wall)) for wall, p in ((0.0, 0.6), (0.3, 0.35), (0.7, 0.05)))
 
 
+@pytest.mark.slow
 def test_the_cliff_is_found_and_another_formula_gives_its_probability() -> None:
     """Beyond x = .6 every second environment has a hit, and f̄ is below -1.
 

@@ -59,6 +59,7 @@ def test_other_constraints_afterwards(study: Study) -> None:
         study.best(subject_to={"gab >= 0": 1.0})
 
 
+@pytest.mark.slow
 def test_together_with_another_environment_and_another_formula(study: Study) -> None:
     """With the near wall in half of all cases, 90 % can only be met before it."""
     near = {"wall": Discrete([0.0, 0.7], p=[0.5, 0.5])}
@@ -85,6 +86,7 @@ def test_a_search_for_the_first_feasible_policy() -> None:
     assert best.feasible >= 0.5
 
 
+@pytest.mark.slow
 def test_with_a_constraint_on_the_policy_too() -> None:
     """The best that clears the first two walls, .6, is not allowed."""
     found = study_of(walled({"gap >= 0": 0.9, "x <= 0.5 or x >= 0.7": 1.0}), 14)

@@ -107,6 +107,7 @@ def test_a_cliff_is_found_with_its_height(beside_a_cliff: tuple[Array, Array, An
     np.testing.assert_array_equal(y > found["thresholds"][0], side)
 
 
+@pytest.mark.slow
 def test_the_belief_follows_the_cliff(beside_a_cliff: tuple[Array, Array, Any]) -> None:
     """In new places on either side, but not close to the cliff.
 

@@ -41,6 +41,9 @@ def test_a_problem_shows_how_likely_environments_are() -> None:
     np.testing.assert_allclose(np.divide(heights, heights[0]), [1, 1 / 3, 1 / 18], atol=0.002)  # heights have one decimal of 32
     assert re.findall(r'fill="(#\w+)"', picture) == ["#0072b2", "#0072b2", "#d55e00"]
     assert "rare values, 0.04 together" in picture
+    alike = Problem({"x": (0.0, 1.0)}, {"load": Discrete(list(range(30)), p=[1 / 30] * 30)})._repr_html_()
+    assert alike.count("#0072b2") == 30
+    assert "rare" not in alike
 
 
 def test_a_density_is_drawn_between_its_ends() -> None:

@@ -62,10 +62,10 @@ class MeasuresModel:
 
     `kernel` is that of every measure. By default it has main effects, and for an archive also a
     part of its own for each policy. With `varying`, it has an amplitude that varies with the
-    environment, unless a measure is true or false. `draws` is the number of paths for each hyperparameter
-    sample. `frequencies` is the number of random waves of each term of the kernel. It can be
-    small, because each hyperparameter sample draws its own. With `rounded`, hyperparameter
-    samples are kept in half precision.
+    environment, unless a measure is true or false. `draws` is the number of paths for each
+    hyperparameter sample. `frequencies` is the number of random waves of each term of the kernel.
+    It can be small, because each hyperparameter sample draws its own. With `rounded`,
+    hyperparameter samples are kept in half precision.
     """
 
     absent_in_files: ClassVar[dict[str, Any]] = {"rounded": False, "varying": False}

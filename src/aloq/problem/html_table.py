@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-# A probability below this is drawn in another colour, since it is what a reader should see.
-RARE = 0.05
 _BLUE, _ORANGE, _GREY = "#0072b2", "#d55e00", "#888888"
 _WIDTH, _HEIGHT = 200, 32  # pixels
 _CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
@@ -28,7 +26,8 @@ def _row(tag: str, cells: Sequence[str]) -> str:
 
 
 def bars(title: str, probabilities: Sequence[float], marks_rare: bool = True) -> str:
-    """Return a picture of probabilities as bars. With `marks_rare`, rare ones are orange.
+    """Return a picture of probabilities as bars. With `marks_rare`, the rare ones are orange, since
+    they are what a reader should see.
 
     A bar is a pixel high at least, so that it is seen.
     """
@@ -36,10 +35,18 @@ def bars(title: str, probabilities: Sequence[float], marks_rare: bool = True) ->
     drawn = []
     for i, p in enumerate(probabilities):
         height = max(p / highest * _HEIGHT, 1.0) if p > 0 else 0.0
-        colour = _ORANGE if marks_rare and p < RARE else _BLUE
+        colour = _ORANGE if marks_rare and p < rare_below(len(probabilities)) else _BLUE
         place = f'x="{i * step:.1f}" y="{_HEIGHT - height:.1f}" width="{max(step - 1, 0.5):.1f}" height="{height:.1f}"'
         drawn.append(f'<rect {place} fill="{colour}"/>')
     return _picture(title, drawn)
+
+
+def rare_below(count: int) -> float:
+    """Return the probability below which one of `count` values is rare.
+
+    Of many values that are about equally likely, none is.
+    """
+    return min(0.05, 0.5 / count)
 
 
 def interval(title: str, low: float, mean: float, high: float) -> str:

@@ -21,7 +21,7 @@ from aloq.problem.distributions import Samples
 from aloq.problem.encoding import Encoding, encoding_of
 from aloq.problem.environment import Source, checked_environment, sources
 from aloq.problem.errors import ProblemError, nearest
-from aloq.problem.html_table import RARE, bars, line, table
+from aloq.problem.html_table import bars, line, rare_below, table
 from aloq.problem.laws import ContinuousLaw, FiniteLaw, Law
 from aloq.problem.objective import Expectation, Objective
 from aloq.problem.spaces import Space, Variable, checked_policy, space_of
@@ -188,7 +188,7 @@ def _drawn(law: Law) -> str:
         return bars(title, np.diff(law.source.law.cdf(edges)).tolist(), marks_rare=False)
     if not isinstance(law, FiniteLaw) or len(law.mass) > MOST_BARS:
         return ""
-    rare = float(law.mass[law.mass < RARE].sum())
+    rare = float(law.mass[law.mass < rare_below(len(law.mass))].sum())
     return bars(f"{', '.join(law.names)}: how likely" + (f"; rare values, {rare:.2g} together" if rare else ""), law.mass.tolist())
 
 
